@@ -1,0 +1,52 @@
+#pragma once
+// Power of one machine through its management controller. One driver per scheme of
+// NodePower.spec.bmc.address; make_driver() is the explicit registry.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/units.hpp"
+#include "net/client.hpp"
+
+namespace kwatt::hardware {
+
+template <class T>
+using Task = net::Task<T>;
+
+// As the machine itself says (DSP0268 PowerState, without the vendor states).
+enum class MachinePower { unknown, on, off, powering_on, powering_off };
+
+// Only idempotent resets: repeating one after a lost reply does no harm (never a power cycle).
+enum class Reset { on, graceful_shutdown, force_off };
+
+struct Credentials {
+  std::string user, password;  // never logged, never in argv
+};
+
+// All calls: errors `unavailable`/`timeout` (BMC not reachable), `unauthorized`, `forbidden` (TLS,
+// allow-list), `protocol` (answer not understood, server_text has it), `unsupported` (the machine
+// does not offer this). Bounded in time. One call at a time per driver.
+class PowerDriver {
+ public:
+  virtual ~PowerDriver() = default;
+  virtual Task<Result<MachinePower>> state() = 0;
+  // Returns when the machine accepted the command, not when the state is reached. `operation_id`
+  // goes along where the protocol can carry it (header Kwatt-Operation-Id), for audit.
+  virtual Task<Result<void>> reset(Reset reset, std::string operation_id) = 0;
+  // Present draw; nullopt where the machine has no sensor.
+  virtual Task<Result<std::optional<Milliwatts>>> power_reading() = 0;
+  virtual Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit) = 0;
+};
+
+struct DriverConfig {
+  std::string address;  // NodePower.spec.bmc.address
+  std::optional<Credentials> credentials;
+  std::string ca_pem;  // "": system roots
+  Duration timeout = std::chrono::seconds{60};
+};
+
+// Errors: invalid_argument with the known schemes when the address is not one of them.
+Result<std::unique_ptr<PowerDriver>> make_driver(boost::asio::any_io_executor executor,
+                                                 DriverConfig config);
+
+}  // namespace kwatt::hardware

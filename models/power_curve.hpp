@@ -1,0 +1,33 @@
+#pragma once
+// Electrical power of one machine as a function of its load, and what switching it costs.
+#include <array>
+
+#include "api/node_power.hpp"
+#include "base/time.hpp"
+#include "base/units.hpp"
+
+namespace kwatt::models {
+
+// 11 points at 0, 10, … 100 % load, linear between them (the shape of SPECpower_ssj2008 results).
+struct PowerCurve {
+  std::array<Milliwatts, 11> points{};
+  // Load outside 0..1000 ‰ counts as the nearest end.
+  Milliwatts at(Permille load) const;
+  Milliwatts idle() const { return points.front(); }
+  Milliwatts maximum() const { return points.back(); }
+  bool operator==(const PowerCurve&) const = default;
+};
+
+struct PowerModel {
+  PowerCurve curve;
+  Duration boot{0}, shutdown{0};
+  Millijoules boot_energy, shutdown_energy;
+  bool specified = false;  // from NodePower.spec.model; false: the default curve
+  bool operator==(const PowerModel&) const = default;
+};
+
+// From the object's model: the curve, else a line from idle to max, else the default curve for a
+// machine of this many cores. Boot energy, where not given, is max power × boot time.
+PowerModel model_of(const api::PowerModelSpec& spec, Millicores cores);
+
+}  // namespace kwatt::models

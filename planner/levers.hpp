@@ -1,0 +1,55 @@
+#pragma once
+// The levers: each looks at one pass and proposes actions or says why not. plan() calls them in a
+// fixed order and combines the proposals (one action per node, budgets, minAwake).
+#include <map>
+#include <string>
+#include <vector>
+
+#include "planner/plan.hpp"
+#include "planner/what_if.hpp"
+
+namespace kwatt::planner {
+
+// What all levers of one pass share.
+struct Pass {
+  const Snapshot& snapshot;
+  const std::string& policy_name;
+  const api::EnergyPolicySpec& spec;
+  const std::vector<NodeName>& selected;  // sorted
+  WhatIf& what_if;                        // room on awake nodes, with everything reserved so far
+};
+
+// Proposals in order of preference, and for every selected node the lever looked at and refused,
+// why.
+struct Proposal {
+  std::vector<Action> actions;
+  std::map<NodeName, Verdict> refusals;
+};
+
+// Pods that are unschedulable for lack of resources and fit an off node (api.md), and the cheapest
+// set of off nodes that takes them; plus high load and headroom.
+Proposal power_on(Pass& pass, const api::PolicyMemory& memory, api::PolicyMemory& next_memory,
+                  std::vector<std::string>& pending);
+// Nodes without workload pods for idleFor (memory.idleSince). `next_memory` gets changed idleSince.
+Proposal power_off(Pass& pass, std::map<NodeName, api::NodeMemory>& next_memory);
+// Empties nodes by FewestPods or BestSaving; every pod with a reserved destination in what_if.
+Proposal migrate(Pass& pass);
+// Governor and frequency by frequency-invariant utilization; dvfs.migration and idleNodes too.
+Proposal dvfs(Pass& pass);
+// Caps above abovePercentOfMax, release below releasePercentOfMax; budgetWatts; migrate first.
+Proposal capping(Pass& pass);
+
+// The mean over the newest `window` of a node's samples; nullopt if they do not cover it, or are
+// older than `stale_after` (three sample periods, at least 30 s).
+struct WindowMean {
+  Permille utilization, busy;
+  Milliwatts power;
+  bool has_power = false;
+};
+std::optional<WindowMean> window_mean(const NodeView& node, Duration window, TimePoint now);
+
+// Why this node may not lose its machine or its pods, whatever the lever (control plane, excluded,
+// foreign owner, cool-down, cycle limit, no driver, …); nullopt: nothing speaks against it.
+std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node);
+
+}  // namespace kwatt::planner

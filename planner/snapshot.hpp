@@ -1,0 +1,69 @@
+#pragma once
+// What the planner knows: one immutable value, built by reconcilers/ (live) or simulator/ (traces).
+// It points into the stores only through shared_ptr<const T>, and never changes after it is built.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/core.hpp"
+#include "api/energy_policy.hpp"
+#include "api/node_power.hpp"
+#include "base/time.hpp"
+#include "base/units.hpp"
+#include "models/power_curve.hpp"
+
+namespace kwatt::planner {
+
+using NodeName = std::string;
+
+// One reading of a machine. `utilization` is frequency-invariant (busy fraction × average frequency
+// ÷ maximum frequency); `busy` is the plain busy fraction. `power` is measured watts, or zero with
+// has_power false where the machine has no meter.
+struct TelemetrySample {
+  TimePoint at;
+  Permille utilization, busy;
+  Milliwatts power;
+  bool has_power = false;
+};
+
+// How far the caches behind the snapshot can be trusted.
+struct SyncState {
+  bool synced = false;  // every store has completed a consistent list and seen our own last writes
+  Duration age{0};      // of the oldest cache
+};
+
+struct NodeView {
+  std::shared_ptr<const api::Node> node;              // never null
+  std::shared_ptr<const api::NodePower> machine;      // null: no NodePower object yet
+  std::vector<std::shared_ptr<const api::Pod>> pods;  // bound here, sorted by key(), all phases
+  std::vector<TelemetrySample> samples;  // sorted by time, newest last, at most 15 minutes
+  models::PowerModel model;              // whole curve with boot and shutdown cost
+  std::string zone;                      // topology.kubernetes.io/zone, "" if unlabelled
+  bool ready = false;                    // condition Ready is True
+  bool control_plane = false;            // role label or taint
+  bool own_node = false;                 // this controller's own pod runs here
+  bool has_driver = false;               // spec.bmc.address is set and understood
+  bool volume_attached = false;          // a VolumeAttachment names it
+
+  const NodeName& name() const { return node->meta.name; }
+  // The machine's recorded state; a node without NodePower is what its Ready condition says.
+  api::PowerState power_state() const;
+  const api::Operation& operation() const;  // an empty one if there is none
+  const api::NodeMemory& memory() const;
+};
+
+struct Snapshot {
+  TimePoint now;
+  std::uint64_t seq = 0;  // grows with each build
+  SyncState sync;
+  std::map<NodeName, NodeView> nodes;                    // sorted: deterministic
+  std::vector<std::shared_ptr<const api::Pod>> unbound;  // pods without a node, sorted by key()
+  std::vector<std::shared_ptr<const api::PodDisruptionBudget>> budgets;
+  std::map<std::string, std::shared_ptr<const api::PersistentVolumeClaim>> claims;  // "ns/name"
+  std::map<std::string, std::shared_ptr<const api::PersistentVolume>> volumes;
+  std::map<std::string, std::int64_t> replicas;  // wanted replicas by owner uid, where known
+};
+
+}  // namespace kwatt::planner
