@@ -1,0 +1,246 @@
+"""A Redfish service (DSP0266, DSP0268) for the room's machines, or for one of them on its own port."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from typing import Any, Callable, Mapping
+from urllib.parse import quote
+
+from .bmc import Bmc
+from .http import Request, Response
+from .machine import RESETS, Machine
+
+REGISTRY = "Base.1.16.0"
+# id: (HTTP status, message with {0}…, severity, resolution), as the Base registry words them in short.
+MESSAGES = {
+    "ResourceMissingAtURI": (404, "The resource at the URI '{0}' was not found.", "Critical",
+                             "Place a valid resource at the URI or correct the URI and resubmit the request."),
+    "OperationNotAllowed": (405, "The HTTP method is not allowed on this resource.", "Critical", "None."),
+    "NoValidSession": (401, "There is no valid session established with the implementation.", "Critical",
+                       "Establish a session before attempting any operations."),
+    "MalformedJSON": (400, "The request body submitted was malformed JSON.", "Critical",
+                      "Ensure that the request body is valid JSON and resubmit the request."),
+    "ActionParameterMissing": (400, "The action {0} requires the parameter {1} to be present.", "Critical",
+                               "Supply the action with the required parameter."),
+    "ActionParameterValueNotInList": (400, "The value '{0}' for the parameter {1} in the action {2} is not in the list.",
+                                      "Warning", "Choose a value from the enumeration list."),
+    "PropertyUnknown": (400, "The property {0} is not in the list of valid properties for the resource.", "Warning",
+                        "Remove the unknown property from the request body."),
+    "PropertyValueTypeError": (400, "The value '{0}' for the property {1} is not a type that the property accepts.",
+                               "Warning", "Correct the value for the property in the request body."),
+    "PropertyValueOutOfRange": (400, "The value '{0}' for the property {1} is not in the supported range.", "Warning",
+                                "Correct the value for the property in the request body."),
+    "PreconditionFailed": (412, "The ETag supplied did not match the ETag required to change this resource.", "Critical",
+                           "Try the operation again using the appropriate ETag."),
+    "ResourceInUse": (409, "The change failed because the resource is in use or in transition.", "Warning",
+                      "Remove the condition and resubmit the request if the operation failed."),
+    "ServiceTemporarilyUnavailable": (503, "The service is temporarily unavailable. Retry in {0} seconds.", "Critical",
+                                      "Wait for the indicated retry duration and retry the operation."),
+}
+
+
+def error(message_id: str, *arguments: str) -> Response:
+    status, text, severity, resolution = MESSAGES[message_id]
+    info = {
+        "@odata.type": "#Message.v1_1_2.Message",
+        "MessageId": f"{REGISTRY}.{message_id}",
+        "Message": text.format(*arguments),
+        "MessageArgs": list(arguments),
+        "MessageSeverity": severity,
+        "Resolution": resolution,
+    }
+    body = {"error": {"code": f"{REGISTRY}.{message_id}", "message": info["Message"], "@Message.ExtendedInfo": [info]}}
+    return _answer(status, body)
+
+
+def _answer(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
+    return Response(status, json.dumps(body).encode(), headers={"OData-Version": "4.0", **(headers or {})})
+
+
+def _resource(body: dict[str, Any], etag_of: Any) -> Response:
+    """A GET's answer. The ETag covers what a client can change or act on; readings alone do not alter it."""
+    digest = hashlib.sha256(json.dumps(etag_of, sort_keys=True).encode()).hexdigest()[:16]
+    etag = f'W/"{digest}"'
+    return _answer(200, {**body, "@odata.etag": etag}, {"ETag": etag, "Cache-Control": "no-cache"})
+
+
+def _matches(header: str, etag: str) -> bool:
+    return header.strip() == "*" or etag in (part.strip() for part in header.split(","))
+
+
+def _collection(path: str, kind: str, title: str, members: list[str]) -> dict[str, Any]:
+    return {"@odata.id": path, "@odata.type": f"#{kind}.{kind}", "Name": title,
+            "Members": [{"@odata.id": m} for m in members], "Members@odata.count": len(members)}
+
+
+class RedfishService:
+    """machines() is asked at each request, so a room may grow; credentials is "user:password"."""
+
+    def __init__(self, machines: Callable[[], Mapping[str, Machine]], bmc: Bmc, credentials: str) -> None:
+        self._machines = machines
+        self._bmc = bmc
+        self._authorization = b"Basic " + base64.b64encode(credentials.encode())
+
+    async def handle(self, request: Request) -> Response:
+        path = request.path.rstrip("/") or "/"
+        if path == "/redfish":
+            return _answer(200, {"v1": "/redfish/v1/"})
+        if path == "/redfish/v1":
+            return self._read_only(request, self._root())
+        if not hmac.compare_digest(request.headers.get("authorization", "").encode(), self._authorization):
+            response = error("NoValidSession")
+            response.headers["WWW-Authenticate"] = 'Basic realm="lab"'
+            return response
+        if path == "/redfish/v1/Systems":
+            return self._read_only(request, self._list("Systems", "ComputerSystemCollection", "Computer systems"))
+        if path == "/redfish/v1/Chassis":
+            return self._read_only(request, self._list("Chassis", "ChassisCollection", "Chassis"))
+        found = re.fullmatch(r"/redfish/v1/(Systems|Chassis)/([^/]+)(/.*)?", path)
+        machine = self._machines().get(found.group(2)) if found else None
+        if not found or machine is None:
+            return error("ResourceMissingAtURI", path)
+        return await self._bmc.answer(machine, lambda: self._machine(request, machine, found.group(1),
+                                                                     found.group(3) or ""), self._broken)
+
+    @staticmethod
+    def _broken(status: int) -> Response:
+        if status == 503:
+            response = error("ServiceTemporarilyUnavailable", "1")
+            response.headers["Retry-After"] = "1"
+            return response
+        response = error("NoValidSession")
+        response.headers["WWW-Authenticate"] = 'Basic realm="lab"'
+        return response
+
+    def _machine(self, request: Request, machine: Machine, kind: str, rest: str) -> Response:
+        if (kind, rest) == ("Systems", ""):
+            return self._read_only(request, self._system(machine))
+        if (kind, rest) == ("Chassis", ""):
+            return self._read_only(request, self._chassis(machine))
+        if (kind, rest) == ("Chassis", "/Power"):
+            if request.method == "PATCH":
+                return self._patch_power(request, machine)
+            return self._read_only(request, self._power(machine), "GET, HEAD, PATCH")
+        if (kind, rest) == ("Systems", "/Actions/ComputerSystem.Reset"):
+            if request.method != "POST":
+                return self._not_allowed("POST")
+            return self._reset(request, machine)
+        return error("ResourceMissingAtURI", request.path)
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _not_allowed(allow: str) -> Response:
+        response = error("OperationNotAllowed")
+        response.headers["Allow"] = allow
+        return response
+
+    def _read_only(self, request: Request, response: Response, allow: str = "GET, HEAD") -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return self._not_allowed(allow)
+        response.headers["Allow"] = allow
+        etag = response.headers["ETag"]
+        if _matches(request.headers.get("if-none-match", ""), etag):
+            return Response(304, headers={"ETag": etag, "OData-Version": "4.0"})
+        return response
+
+    @staticmethod
+    def _root() -> Response:
+        body = {
+            "@odata.id": "/redfish/v1/", "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot", "Id": "RootService",
+            "Name": "Simulated machine room", "RedfishVersion": "1.15.0", "Vendor": "kwatt lab",
+            "Systems": {"@odata.id": "/redfish/v1/Systems"}, "Chassis": {"@odata.id": "/redfish/v1/Chassis"},
+        }
+        return _resource(body, body)
+
+    def _list(self, what: str, kind: str, title: str) -> Response:
+        members = [f"/redfish/v1/{what}/{quote(name)}" for name in sorted(self._machines())]
+        body = _collection(f"/redfish/v1/{what}", kind, title, members)
+        return _resource(body, body)
+
+    def _system(self, machine: Machine) -> Response:
+        name, spec = machine.spec.name, machine.spec
+        path = f"/redfish/v1/Systems/{name}"
+        state = self._bmc.state(machine)
+        body = {
+            "@odata.id": path, "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem", "Id": name, "Name": name,
+            "SystemType": "Physical", "HostName": name, "PowerState": state,
+            "Status": {"State": "Enabled" if state == "On" else "Disabled", "Health": "OK"},
+            "ProcessorSummary": {"Count": spec.packages, "CoreCount": spec.cpus},
+            "MemorySummary": {"TotalSystemMemoryGiB": spec.memory_mib / 1024},
+            "Links": {"Chassis": [{"@odata.id": f"/redfish/v1/Chassis/{name}"}]},
+            "Actions": {"#ComputerSystem.Reset": {"target": f"{path}/Actions/ComputerSystem.Reset",
+                                                  "ResetType@Redfish.AllowableValues": list(RESETS)}},
+        }
+        return _resource(body, body)
+
+    def _chassis(self, machine: Machine) -> Response:
+        name = machine.spec.name
+        path = f"/redfish/v1/Chassis/{name}"
+        body = {
+            "@odata.id": path, "@odata.type": "#Chassis.v1_23_0.Chassis", "Id": name, "Name": name,
+            "ChassisType": "RackMount", "PowerState": self._bmc.state(machine),
+            "Power": {"@odata.id": f"{path}/Power"},
+            "Links": {"ComputerSystems": [{"@odata.id": f"/redfish/v1/Systems/{name}"}]},
+        }
+        return _resource(body, body)
+
+    def _power(self, machine: Machine) -> Response:
+        path = f"/redfish/v1/Chassis/{machine.spec.name}/Power"
+        control = {
+            "@odata.id": f"{path}#/PowerControl/0", "MemberId": "0", "Name": "System power control",
+            "PhysicalContext": "Chassis", "PowerConsumedWatts": self._bmc.watts(machine),
+            "PowerCapacityWatts": machine.cap_range[1],
+            "PowerLimit": {"LimitInWatts": machine.wall_cap, "LimitException": "NoAction"},
+        }
+        body = {"@odata.id": path, "@odata.type": "#Power.v1_7_1.Power", "Id": "Power", "Name": "Power",
+                "PowerControl": [control], "PowerControl@odata.count": 1}
+        return _resource(body, machine.wall_cap)
+
+    # --- changing -----------------------------------------------------------------------------------------------
+
+    def _reset(self, request: Request, machine: Machine) -> Response:
+        try:
+            data = request.json()
+        except ValueError:
+            return error("MalformedJSON")
+        command = data.get("ResetType")
+        if command is None:
+            return error("ActionParameterMissing", "ComputerSystem.Reset", "ResetType")
+        if command not in RESETS:
+            return error("ActionParameterValueNotInList", str(command), "ResetType", "ComputerSystem.Reset")
+        outcome = self._bmc.reset(machine, command, "redfish", request)
+        if outcome.status == 409:
+            return error("ResourceInUse")
+        return Response(204, headers={"OData-Version": "4.0"})
+
+    def _patch_power(self, request: Request, machine: Machine) -> Response:
+        current = self._power(machine).headers["ETag"]
+        wanted = request.headers.get("if-match")
+        if wanted is not None and not _matches(wanted, current):
+            return error("PreconditionFailed")
+        try:
+            data = request.json()
+        except ValueError:
+            return error("MalformedJSON")
+        control = data.get("PowerControl")
+        if set(data) != {"PowerControl"} or not isinstance(control, list) or len(control) != 1 \
+                or not isinstance(control[0], dict):
+            return error("PropertyValueTypeError", json.dumps(control), "PowerControl")
+        limit = control[0].get("PowerLimit")
+        if set(control[0]) - {"PowerLimit", "MemberId"} or not isinstance(limit, dict):
+            return error("PropertyUnknown", ", ".join(sorted(set(control[0]) - {"PowerLimit"})) or "PowerLimit")
+        if "LimitInWatts" not in limit:
+            return error("PropertyUnknown", ", ".join(sorted(limit)) or "LimitInWatts")
+        watts = limit["LimitInWatts"]
+        if watts is not None and (isinstance(watts, bool) or not isinstance(watts, (int, float))):
+            return error("PropertyValueTypeError", json.dumps(watts), "LimitInWatts")
+        try:
+            self._bmc.set_cap(machine, watts, "redfish", request)
+        except ValueError:
+            return error("PropertyValueOutOfRange", str(watts), "LimitInWatts")
+        return self._power(machine)
