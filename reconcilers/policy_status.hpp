@@ -1,0 +1,36 @@
+#pragma once
+// From the outcome of a pass to EnergyPolicy.status. Pure: the same input gives the same status, so
+// that an unchanged status is not written.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "planner/plan.hpp"
+
+namespace kwatt::reconcilers {
+
+// What one policy's visit came to.
+struct PolicyOutcome {
+  std::vector<std::string> problems;  // of validate(); not empty: not accepted
+  bool enforcing = false;             // mode Enforce, not suspended, accepted
+  bool releasing = false;             // still giving back what it held
+  std::vector<planner::NodeName> selected;
+  std::vector<planner::Assignment::Loss> lost;
+  planner::Plan plan;
+  std::vector<api::MigrationStatus> migrations;  // in flight and the newest finished ones
+  std::string last_action;                       // "" : keep what stands
+  Duration pass_duration{0};
+};
+
+// The complete next status, starting from what stands now (transition times, energy sums).
+// `now` also stamps lastPass.
+api::EnergyPolicyStatus policy_status(const api::EnergyPolicy& policy,
+                                      const planner::Snapshot& snapshot,
+                                      const PolicyOutcome& outcome);
+
+// True when `next` is worth a write: anything but the pass times and a few watts changed, or the
+// last write is older than `refresh`.
+bool worth_writing(const api::EnergyPolicyStatus& written, const api::EnergyPolicyStatus& next,
+                   Duration refresh);
+
+}  // namespace kwatt::reconcilers

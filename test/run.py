@@ -1,0 +1,104 @@
+"""./dev test: runs the C++ and the Python tests and closes with one line of counts.
+
+C++: one doctest executable per folder from the dev preset (asan and tsan with --sanitize).
+Python: pytest over test/; cases marked `isolated` change a control plane of their own and run after
+the ones that share one. A skipped test is listed with its reason.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Tally:
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, [], []
+
+    def read_junit(self, path, group):
+        for case in ElementTree.parse(path).getroot().iter("testcase"):
+            name = f"{group}: {case.get('name')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                self.failed.append(name)
+            elif case.find("skipped") is not None:
+                self.skipped.append((name, case.find("skipped").get("message", "no reason given")))
+            else:
+                self.passed += 1
+
+
+def run_doctest(tally, preset, pattern, scratch):
+    folder = ROOT / "build" / preset / "test"
+    for program in sorted(folder.glob("test_*")):
+        report = scratch / f"{preset}-{program.name}.xml"
+        command = [str(program), "--reporters=junit", f"--out={report}"]
+        if pattern:
+            command.append(f"--test-case=*{pattern}*")
+        started = time.monotonic()
+        # ODR and leak reports end a sanitized run with a failure as they should.
+        run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=1200)
+        group = f"{program.name.removeprefix('test_')}" + ("" if preset == "dev" else f" ({preset})")
+        before = len(tally.failed)
+        count = tally.passed
+        if report.exists():
+            tally.read_junit(report, group)
+        if run.returncode != 0 and len(tally.failed) == before:
+            tally.failed.append(f"{group}: exit status {run.returncode}")
+        state = "ok" if len(tally.failed) == before else "FAILED"
+        print(f"{group:<24} {tally.passed - count:>5} cases  {time.monotonic() - started:6.1f} s  {state}", flush=True)
+
+
+def run_pytest(tally, pattern, scratch):
+    passes = [("e2e", "not isolated", os.environ.get("KWATT_TEST_WORKERS", "8")), ("isolated", "isolated", "2")]
+    for group, marker, workers in passes:
+        report = scratch / f"pytest-{group}.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--dist=loadgroup", "-m", marker,
+                   f"--junitxml={report}", "--durations=8", "-p", "no:cacheprovider", "test"]
+        if pattern:
+            command += ["-k", pattern]
+        run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=3000)
+        before = len(tally.failed)
+        if report.exists():
+            tally.read_junit(report, group)
+        # 5: nothing matched the pattern.
+        if run.returncode not in (0, 5) and len(tally.failed) == before:
+            tally.failed.append(f"{group}: pytest exit status {run.returncode}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev test", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--unit", action="store_true", help="only the C++ tests")
+    parser.add_argument("--e2e", action="store_true", help="only the Python tests")
+    parser.add_argument("--sanitize", action="store_true", help="the C++ tests under ASan+UBSan and TSan")
+    parser.add_argument("-k", dest="pattern", default="", help="only tests whose name contains this")
+    options = parser.parse_args()
+    tally = Tally()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        if options.sanitize:
+            run_doctest(tally, "asan", options.pattern, Path(scratch))
+            run_doctest(tally, "tsan", options.pattern, Path(scratch))
+        else:
+            if not options.e2e:
+                run_doctest(tally, "dev", options.pattern, Path(scratch))
+            if not options.unit:
+                run_pytest(tally, options.pattern, Path(scratch))
+    for name, reason in tally.skipped:
+        print(f"skipped: {name}: {reason}")
+    for name in tally.failed:
+        print(f"FAILED: {name}")
+    if tally.passed == 0 and not tally.failed:
+        print("no test ran")
+        return 1
+    print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped"
+          f"  ({time.monotonic() - started:.0f} s)")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
