@@ -97,6 +97,7 @@ struct NodeMemory {
 struct OriginalSettings {
   std::string boot_id, governor, epp;
   std::int64_t min_mhz = 0, max_mhz = 0, cap_watts = 0;
+  std::string exact;  // the same per CPU policy and power zone, unrounded; the agent's own notation
   bool operator==(const OriginalSettings&) const = default;
 };
 
