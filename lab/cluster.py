@@ -13,6 +13,7 @@ CPU_ANNOTATION = "lab.kwatt.dev/cpu"
 KWOK_ANNOTATION = "kwok.x-k8s.io/node"
 KWOK_VALUE = "fake"
 RETRY_SECONDS = 0.5
+BOUND = "&fieldSelector=spec.nodeName!%3D"  # only pods that are on a node
 
 
 def millicores(quantity: str) -> int | None:
@@ -155,7 +156,7 @@ class ClusterLink:
             self._log.add("kube", "", error=message)
 
         self._tasks = [
-            loop.create_task(reflect(self._client, "/api/v1/pods", "&fieldSelector=spec.nodeName!%3D", self._pods, failed)),
+            loop.create_task(reflect(self._client, "/api/v1/pods", BOUND, self._pods, failed)),
             loop.create_task(reflect(self._client, "/api/v1/nodes", "", self.heartbeats, failed)),
         ]
 

@@ -99,7 +99,8 @@ def parse(data: dict[str, Any]) -> RoomConfig:
             pattern = entry.pop("name", "")
             if "{i" not in pattern:
                 raise ValueError("machines: with a count, the name has to contain {i}")
-            machines += [machine_spec({**entry, "name": pattern.format(i=i)}, defaults) for i in range(first, first + count)]
+            machines += [machine_spec({**entry, "name": pattern.format(i=i)}, defaults)
+                         for i in range(first, first + count)]
     for key, cls in (("redfish", RedfishOptions), ("kube", KubeOptions), ("agent", AgentOptions)):
         if data.get(key) is not None:
             data[key] = from_json(cls, data[key], key)

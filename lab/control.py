@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import signal
 from typing import TYPE_CHECKING, Any, Awaitable, Callable
 
 from .bmc import Bmc
+from .describe import faults_document, load_document, merged_faults
 from .faults import Faults
 from .http import Request, Response, json_response
 from .machine import RESETS, Machine
-from .spec import from_json, snake
 
 if TYPE_CHECKING:
     from .room import Room
@@ -21,20 +20,6 @@ class Refused(Exception):
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status = status
-
-
-def camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.title() for word in rest)
-
-
-def faults_document(faults: Faults) -> dict[str, Any]:
-    return {camel(f.name): getattr(faults, f.name) for f in dataclasses.fields(faults)}
-
-
-def merged_faults(current: Faults, change: dict[str, Any]) -> Faults:
-    known = {f.name: getattr(current, f.name) for f in dataclasses.fields(current)}
-    return from_json(Faults, {**{camel(k): v for k, v in known.items() if k not in map(snake, change)}, **change}, "faults")
 
 
 def number(data: dict[str, Any], key: str, low: float, high: float) -> float:
@@ -162,8 +147,7 @@ class ControlApi:
         return self._reset(machine, request, "button")
 
     def _get_load(self, machine: Machine, request: Request) -> Response:
-        return json_response(200, {"percent": machine.base_percent, "podMillicores": machine.pod_millicores,
-                                   "demandPercent": round(machine.demand * 100, 3)})
+        return json_response(200, load_document(machine))
 
     def _set_load(self, machine: Machine, request: Request) -> Response:
         self._room.set_base_load(machine, number(request.json(), "percent", 0, 1000))

@@ -7,7 +7,7 @@
 
 Dynamic power of CMOS goes with C·V²·f; voltage falls about linearly with frequency, hence the cubic part, while uncore
 and memory scale with the rate of work only, hence the linear part. The 40:60 split is an assumption, not a measurement.
-A cap lowers f in steps of 100 MHz until the draw fits, no lower than the hardware minimum (no clock modulation).
+A cap lowers f in steps of 100 MHz until the draw fits, no lower than the hardware minimum: no clock modulation.
 """
 
 from __future__ import annotations

@@ -8,29 +8,26 @@ import os
 import resource
 import shutil
 import ssl
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable
 
 from .agents import AgentProcess
 from .bmc import Bmc
 from .cluster import ClusterLink, Heartbeats, PodLoad
 from .config import RoomConfig, address, machine_spec
-from .control import ControlApi, faults_document, merged_faults
+from .control import ControlApi
+from .describe import faults_document, machine_document
 from .faults import Faults
 from .http import HttpServer
 from .kube import KubeClient
 from .log import RoomLog
-from .machine import Machine, timestamp
+from .machine import Machine
 from .procfs import ProcfsTree
 from .redfish import RedfishService
 from .spec import MachineSpec
 from .sysfs import SysfsTree
-
-T = TypeVar("T")
-START_SECONDS = 30.0
 
 
 @dataclass
@@ -72,11 +69,13 @@ class Room:
             self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
             self._tls.load_cert_chain(options.cert, options.key)
-            self._redfish = HttpServer(RedfishService(lambda: self.machines, self._bmc, self._credentials).handle, self._tls)
+            service = RedfishService(lambda: self.machines, self._bmc, self._credentials)
+            self._redfish = HttpServer(service.handle, self._tls)
             await self._redfish.start(*address(options.listen))
         if self.config.kube:
             client = KubeClient(self.config.kube.connect())
-            self._cluster = ClusterLink(client, self._pods, Heartbeats(client, self._heartbeat_wanted, self.log), self.log)
+            heartbeats = Heartbeats(client, self._heartbeat_wanted, self.log)
+            self._cluster = ClusterLink(client, self._pods, heartbeats, self.log)
         for spec in self.config.machines:
             self.add(spec)
         await asyncio.gather(*self._opening)
@@ -128,8 +127,7 @@ class Room:
             machine.advance(now)
             slot.agent.poll(now)
             if machine.state in ("On", "PoweringOff"):
-                if slot.sysfs.take_writes():
-                    machine.changed()
+                slot.sysfs.take_writes()
                 slot.sysfs.publish()
                 slot.procfs.publish()
 
@@ -246,31 +244,14 @@ class Room:
     def describe(self, machine: Machine) -> dict[str, Any]:
         """All there is to know, and the truth, whatever faults are injected."""
         machine.advance(time.monotonic())
-        spec, slot = machine.spec, self._slots[machine.spec.name]
-        on = machine.state == "On"
-        solution = machine.solution
-        policies = [{"governor": p.governor, "minMHz": machine.limits_khz(p)[0] // 1000,
-                     "maxMHz": machine.limits_khz(p)[1] // 1000, "epp": p.epp, "currentMHz": khz // 1000}
-                    for p, khz in zip(machine.settings.policies, solution.khz)]
-        packages = [{"limitWatts": p.long_term_uw / 1e6, "enabled": p.enabled, "watts": round(w, 3)}
-                    for p, w in zip(machine.settings.packages, solution.package_watts)]
+        name = machine.spec.name
+        slot = self._slots[name]
+        server = slot.redfish or self._redfish
         return {
-            "name": spec.name, "state": machine.state, "since": timestamp(machine.since), "bootId": machine.boot_id,
-            "boots": machine.boots, "watts": round(machine.watts, 3),
-            "joules": round(machine.total_joules, 3),
-            "joulesByState": {state: round(joules, 3) for state, joules in machine.joules.items()},
-            "capWatts": machine.wall_cap,
-            "capRange": {"minWatts": machine.cap_range[0], "maxWatts": machine.cap_range[1]},
-            "load": {"percent": machine.base_percent, "podMillicores": machine.pod_millicores,
-                     "demandPercent": round(machine.demand * 100, 3)},
-            "cpus": spec.cpus, "driver": spec.driver,
-            "busyPercent": round(sum(solution.busy) / len(solution.busy) * 100, 3) if on else 0.0,
-            "throttled": on and solution.throttled,
-            "policies": policies if on else [], "packages": packages if on else [],
-            "faults": faults_document(machine.faults), "agentPid": slot.agent.pid,
-            "sys": str(self.dir / spec.name / "sys"), "proc": str(self.dir / spec.name / "proc"),
-            "power": f"lab://{self._control.host}:{self._control.port}/machines/{spec.name}",
-            "redfish": self._redfish_address(spec.name),
+            **machine_document(machine), "agentPid": slot.agent.pid,
+            "sys": str(self.dir / name / "sys"), "proc": str(self.dir / name / "proc"),
+            "power": f"lab://{self._control.host}:{self._control.port}/machines/{name}",
+            "redfish": f"redfish+https://{server.host}:{server.port}/redfish/v1/Systems/{name}" if server else "",
         }
 
     def describe_all(self) -> list[dict[str, Any]]:
@@ -285,10 +266,6 @@ class Room:
                 "on": sum(m.state == "On" for m in self.machines.values()),
                 "off": sum(m.state == "Off" for m in self.machines.values())}
 
-    def _redfish_address(self, name: str) -> str:
-        server = self._slots[name].redfish or self._redfish
-        return f"redfish+https://{server.host}:{server.port}/redfish/v1/Systems/{name}" if server else ""
-
     @property
     def control_url(self) -> str:
         return f"http://{self._control.host}:{self._control.port}"
@@ -301,107 +278,9 @@ class Room:
         """endpoints.json appears when the room is ready; it is replaced as a whole."""
         document = {
             "pid": os.getpid(), "control": self.control_url, "redfish": self.redfish_url,
-            "machines": {m["name"]: {key: m[key] for key in ("sys", "proc", "power", "redfish")} for m in self.describe_all()},
+            "machines": {m["name"]: {key: m[key] for key in ("sys", "proc", "power", "redfish")}
+                         for m in self.describe_all()},
         }
         partial = self.dir / "endpoints.json.partial"
         partial.write_text(json.dumps(document, indent=1) + "\n")
         partial.replace(self.dir / "endpoints.json")
-
-
-class RoomThread:
-    """A room in a thread of this process, for tests. Every method may be called from any thread."""
-
-    def __init__(self, config: RoomConfig) -> None:
-        self._room = Room(config)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopped: asyncio.Event | None = None
-        self._ready = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="lab-room")
-
-    def __enter__(self) -> RoomThread:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Returns when the room answers; raises what kept it from starting."""
-        self._thread.start()
-        if not self._ready.wait(START_SECONDS):
-            raise TimeoutError("the room did not start")
-        if self._error:
-            self._thread.join()
-            raise self._error
-
-    def stop(self) -> None:
-        if self._loop and self._stopped and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join()
-        if self._error:
-            raise self._error
-
-    def _run(self) -> None:
-        async def main() -> None:
-            self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
-            await self._room.serve(self._ready.set, self._stopped)
-
-        try:
-            asyncio.run(main())
-        except BaseException as error:  # carried over to the caller's thread
-            self._error = error
-        finally:
-            self._ready.set()
-
-    def call(self, action: Callable[[Room], T]) -> T:
-        """Runs action(room) on the room's own thread."""
-        async def run() -> T:
-            return action(self._room)
-
-        assert self._loop is not None, "start() comes first"
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(START_SECONDS)
-
-    @property
-    def control_url(self) -> str:
-        return self._room.control_url
-
-    @property
-    def redfish_url(self) -> str:
-        return self._room.redfish_url
-
-    def directory(self, name: str) -> Path:
-        return self._room.dir / name
-
-    def add_machine(self, name: str, **fields: Any) -> dict[str, Any]:
-        """Fields as MachineSpec has them (snake_case)."""
-        return self.call(lambda room: room.describe(room.add(MachineSpec(name, **fields))))
-
-    def machine(self, name: str) -> dict[str, Any]:
-        return self.call(lambda room: room.describe(room.machines[name]))
-
-    def power(self, name: str, reset: str) -> int:
-        """The button on the machine's front; 202 begun, 200 nothing to do, 409 in transition."""
-        return self.call(lambda room: room._bmc.reset(room.machines[name], reset, "button").status)
-
-    def set_load(self, name: str, percent: float) -> None:
-        self.call(lambda room: room.set_base_load(room.machines[name], percent))
-
-    def set_faults(self, name: str, **faults: Any) -> None:
-        """Keys as the HTTP API has them; those not named stay."""
-        self.call(lambda room: room.change_faults(room.machines[name], merged_faults(room.machines[name].faults, faults)))
-
-    def log(self, since: int = 0, machine: str = "", kind: str = "") -> list[dict[str, Any]]:
-        return self.call(lambda room: room.log.since(since, machine, kind))
-
-    def wait_for(self, name: str, condition: Callable[[dict[str, Any]], bool], seconds: float = 10.0) -> dict[str, Any]:
-        """The first description of the machine that meets the condition; TimeoutError with the last one otherwise."""
-        end = time.monotonic() + seconds
-        while not condition(description := self.machine(name)):
-            if time.monotonic() > end:
-                raise TimeoutError(f"not met within {seconds} s: {description}")
-            time.sleep(0.01)
-        return description
-
-    def wait_state(self, name: str, state: str, seconds: float = 10.0) -> dict[str, Any]:
-        return self.wait_for(name, lambda m: m["state"] == state, seconds)

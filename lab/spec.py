@@ -69,7 +69,8 @@ class MachineSpec:
         require(bool(NAME.match(self.name)), "name is not a Kubernetes node name")
         object.__setattr__(self, "curve", curves.resolve(self.curve))
         require(self.driver in DRIVERS, f"driver {self.driver!r} is not one of {', '.join(DRIVERS)}")
-        require(self.governor in ("", *self.driver_traits.governors), f"{self.driver} has no governor {self.governor!r}")
+        require(self.governor in ("", *self.driver_traits.governors),
+                f"{self.driver} has no governor {self.governor!r}")
         require(1 <= self.cpus <= 1024, "cpus is 1 to 1024")
         require(0 <= self.cpus_per_policy <= self.cpus, "cpusPerPolicy is 0 to cpus")
         require(1 <= self.packages <= len(self.policy_cpus), "packages is 1 to the number of cpufreq policies")
@@ -126,8 +127,9 @@ def from_json(cls: type, data: Mapping[str, Any], what: str) -> Any:
         if not good:
             raise ValueError(f"{what}: {key} is not of type {kind}")
         values[name] = value
-    missing = [f.name for f in fields.values()
-               if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING and f.name not in values]
+    optional = {f.name for f in fields.values()
+                if f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING}
+    missing = [name for name in fields if name not in optional and name not in values]
     if missing:
         raise ValueError(f"{what}: {missing[0]} is missing")
     return cls(**values)

@@ -57,7 +57,7 @@ class SysfsTree:
             attribute.reset(show())
 
     def take_writes(self) -> bool:
-        """Reads what an agent wrote into the machine's settings; true if any of them changed."""
+        """Takes what an agent wrote over into the machine, which must have been advanced; true if there was anything."""
         changed = False
         for attribute, store, _ in self._inputs:
             written = attribute.taken()
@@ -66,6 +66,7 @@ class SysfsTree:
                 self._on_write(str(attribute.path.relative_to(self.root)), written, accepted)
                 changed = True
         if changed:
+            self._machine.changed()
             # One write can change what another attribute shows (a maximum pushes the minimum down).
             for attribute, _, show in self._inputs:
                 attribute.put(show())
@@ -183,7 +184,8 @@ class SysfsTree:
             zone = f"intel-rapl:{package}"
             self._package_zone("intel-rapl", zone, package)
             if spec.dram:
-                self._energy_zone("intel-rapl", f"{zone}/{zone}:0", "dram", min(DRAM_RANGE_UJ, spec.max_energy_range_uj),
+                wrap = min(DRAM_RANGE_UJ, spec.max_energy_range_uj)
+                self._energy_zone("intel-rapl", f"{zone}/{zone}:0", "dram", wrap,
                                   lambda p=package: machine.counters.dram_uj[p])
         if spec.psys:
             self._energy_zone("intel-rapl", f"intel-rapl:{spec.packages}", "psys", spec.max_energy_range_uj,
