@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/metrics.hpp"
 #include "kube/config.hpp"
 #include "net/client.hpp"
 
@@ -73,7 +74,9 @@ class Client {
   // which. internal: several budgets or a broken one: report, do not hammer.
   virtual Task<Result<void>> evict(Name pod, std::string uid) = 0;
 
-  // The raw streaming door for list and watch: GET `path_and_query`.
+  // The raw streaming door for list and watch: GET `path_and_query` on a connection of its own. The
+  // stream is returned whatever its status is (parse an error body with kube/status_error.hpp), and
+  // nothing is retried: the caller has its own backoff.
   virtual Task<Result<std::unique_ptr<net::BodyStream>>> open(std::string path_and_query) = 0;
 };
 
@@ -82,6 +85,7 @@ struct ClientOptions {
   double queries_per_second = 50;
   int burst = 100;
   Duration request_timeout = std::chrono::seconds{30};
+  Metrics* metrics = nullptr;  // outlives the client; counts rest_client_requests_total
 };
 
 std::unique_ptr<Client> make_client(boost::asio::any_io_executor executor, Config config,
