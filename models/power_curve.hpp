@@ -27,7 +27,8 @@ struct PowerModel {
 };
 
 // From the object's model: the curve, else a line from idle to max, else the default curve for a
-// machine of this many cores. Boot energy, where not given, is max power × boot time.
+// machine of this many logical CPUs (source: power_curve.cpp). Boot energy, where not given, is max
+// power × boot time; shutdown energy is idle power × shutdown time. Times that are not given are 0.
 PowerModel model_of(const api::PowerModelSpec& spec, Millicores cores);
 
 }  // namespace kwatt::models
