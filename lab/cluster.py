@@ -65,9 +65,12 @@ class PodLoad:
         old = self._pods.get(uid)
         if old == new:
             return
+        self._pods[uid] = new
+        if old and old[0] == new[0]:
+            self._add(new[0], new[1] - old[1])
+            return
         if old:
             self._add(old[0], -old[1])
-        self._pods[uid] = new
         self._add(*new)
 
     def remove(self, item: dict[str, Any]) -> None:
@@ -91,7 +94,7 @@ class Heartbeats:
         self._client = client
         self._wanted = wanted  # None: not one of our machines
         self._log = log
-        self._seen: dict[str, bool] = {}  # node: annotated
+        self._seen: dict[str, tuple[int, bool]] = {}  # node: resource version, annotated
         self._patching: dict[str, asyncio.Task[None]] = {}
 
     def replace(self, objects: list[dict[str, Any]]) -> None:
@@ -100,33 +103,34 @@ class Heartbeats:
             self.set(item)
 
     def set(self, item: dict[str, Any]) -> None:
-        name = item["metadata"]["name"]
-        self._seen[name] = (item["metadata"].get("annotations") or {}).get(KWOK_ANNOTATION) == KWOK_VALUE
-        self.check(name)
+        name, version = item["metadata"]["name"], int(item["metadata"]["resourceVersion"])
+        # The watch may still be behind what our own patch was answered with.
+        if version >= self._seen.get(name, (0, False))[0]:
+            annotations = item["metadata"].get("annotations") or {}
+            self._seen[name] = version, annotations.get(KWOK_ANNOTATION) == KWOK_VALUE
+            self.check(name)
 
     def remove(self, item: dict[str, Any]) -> None:
         self._seen.pop(item["metadata"]["name"], None)
 
     def check(self, name: str) -> None:
         """Patches the Node if it is not as it should be; called on every change of the Node or of the machine."""
-        wanted = self._wanted(name)
-        if name in self._patching or wanted is None or self._seen.get(name, wanted) == wanted:
-            return
-        self._patching[name] = asyncio.get_running_loop().create_task(self._patch(name, wanted))
+        wanted, seen = self._wanted(name), self._seen.get(name)
+        if wanted is not None and seen is not None and seen[1] != wanted and name not in self._patching:
+            self._patching[name] = asyncio.get_running_loop().create_task(self._patch(name, wanted))
 
     async def _patch(self, name: str, wanted: bool) -> None:
         try:
             body = {"metadata": {"annotations": {KWOK_ANNOTATION: KWOK_VALUE if wanted else None}}}
-            await self._client.merge_patch(f"/api/v1/nodes/{name}", body)
+            node = await self._client.merge_patch(f"/api/v1/nodes/{name}", body)
             self._log.add("kube", name, heartbeat=wanted)
-            if name in self._seen:
-                self._seen[name] = wanted
+            self.set(node)
         except KubeError as error:
             if error.status == 404:
                 self._seen.pop(name, None)
             else:
                 await asyncio.sleep(RETRY_SECONDS)
-        except (OSError, TimeoutError, EOFError, ValueError):
+        except (OSError, TimeoutError, EOFError, ValueError, KeyError):
             await asyncio.sleep(RETRY_SECONDS)
         finally:
             del self._patching[name]

@@ -68,7 +68,7 @@ class ControlApi:
             if method == "GET":
                 return json_response(200, {"items": self._room.describe_all()})
             if method == "POST":
-                return json_response(201, self._room.add_from_json(request.json()))
+                return json_response(201, await self._room.add_from_json(request.json()))
         parts = path.split("/", 3)
         if len(parts) < 3 or parts[1] != "machines":
             known = path in ("", "/healthz", "/log", "/energy", "/machines")

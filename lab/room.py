@@ -56,7 +56,6 @@ class Room:
         self._credentials = ""
         self._cluster: ClusterLink | None = None
         self._pods = PodLoad(config.pod_load_fraction, self._pod_load_changed)
-        self._opening: set[asyncio.Task[None]] = set()
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -77,8 +76,7 @@ class Room:
             heartbeats = Heartbeats(client, self._heartbeat_wanted, self.log)
             self._cluster = ClusterLink(client, self._pods, heartbeats, self.log)
         for spec in self.config.machines:
-            self.add(spec)
-        await asyncio.gather(*self._opening)
+            await self.add(spec)
         await self._control.start(*address(self.config.control))
         if self._cluster:
             self._cluster.start()
@@ -139,7 +137,7 @@ class Room:
 
     # --- machines -----------------------------------------------------------------------------------------------
 
-    def add(self, spec: MachineSpec) -> Machine:
+    async def add(self, spec: MachineSpec) -> Machine:
         """The machine's directory is built anew, whatever an earlier run left there."""
         name = spec.name
         if name in self.machines:
@@ -158,20 +156,18 @@ class Room:
                     AgentProcess(self.config.agent, name, directory, self.log))
         self.machines[name], self._slots[name] = machine, slot
         machine.on_state = self._state_changed
-        if self.config.redfish and self.config.redfish.per_machine_ports:
-            task = asyncio.get_running_loop().create_task(self._open_port(name, slot))
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
         self.log.add("state", name, **{"from": "", "to": machine.state, "bootId": machine.boot_id})
         if machine.state == "On":
             slot.agent.start()
         self._check_heartbeat(name)
+        if self.config.redfish and self.config.redfish.per_machine_ports:
+            slot.redfish = await self._open_port(name)
+        if self._control.port:
+            self._write_endpoints()
         return machine
 
-    def add_from_json(self, data: dict[str, Any]) -> dict[str, Any]:
-        machine = self.add(machine_spec(data, self.config.defaults))
-        self._write_endpoints()
-        return self.describe(machine)
+    async def add_from_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        return self.describe(await self.add(machine_spec(data, self.config.defaults)))
 
     async def remove(self, name: str) -> None:
         slot = self._slots.pop(name)
@@ -183,7 +179,7 @@ class Room:
             await slot.redfish.stop()
         self._write_endpoints()
 
-    async def _open_port(self, name: str, slot: Slot) -> None:
+    async def _open_port(self, name: str) -> HttpServer:
         assert self.config.redfish is not None
 
         def only() -> dict[str, Machine]:
@@ -191,9 +187,7 @@ class Room:
 
         server = HttpServer(RedfishService(only, self._bmc, self._credentials).handle, self._tls)
         await server.start(address(self.config.redfish.listen)[0], 0)
-        slot.redfish = server
-        if self._control.port:
-            self._write_endpoints()
+        return server
 
     def agent(self, name: str) -> AgentProcess:
         return self._slots[name].agent

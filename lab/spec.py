@@ -39,7 +39,7 @@ class MachineSpec:
     name: str
     cpus: int = 16
     cpus_per_policy: int = 0  # 0: as is usual for the driver
-    packages: int = 2
+    packages: int = 0  # 0: two, if there are policies for two
     curve: tuple[float, ...] = field(default=curves.CURVES[curves.DEFAULT_CURVE])
     min_mhz: int = 800
     max_mhz: int = 3200
@@ -73,6 +73,8 @@ class MachineSpec:
                 f"{self.driver} has no governor {self.governor!r}")
         require(1 <= self.cpus <= 1024, "cpus is 1 to 1024")
         require(0 <= self.cpus_per_policy <= self.cpus, "cpusPerPolicy is 0 to cpus")
+        if self.packages == 0:
+            object.__setattr__(self, "packages", min(2, len(self.policy_cpus)))
         require(1 <= self.packages <= len(self.policy_cpus), "packages is 1 to the number of cpufreq policies")
         require(100 <= self.min_mhz < self.max_mhz, "minMhz is at least 100 and below maxMhz")
         require(self.boot_seconds >= 0 and self.shutdown_seconds >= 0, "times are not negative")

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Coroutine, TypeVar
 
 from .config import RoomConfig
 from .describe import merged_faults
@@ -68,8 +68,13 @@ class RoomThread:
         async def run() -> T:
             return action(self._room)
 
-        assert self._loop is not None, "start() comes first"
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(START_SECONDS)
+        return self._await(run())
+
+    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            coroutine.close()
+            raise RuntimeError("the room has not been started")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(START_SECONDS)
 
     @property
     def control_url(self) -> str:
@@ -84,7 +89,10 @@ class RoomThread:
 
     def add_machine(self, name: str, **fields: Any) -> dict[str, Any]:
         """Fields as MachineSpec has them (snake_case)."""
-        return self.call(lambda room: room.describe(room.add(MachineSpec(name, **fields))))
+        async def add() -> dict[str, Any]:
+            return self._room.describe(await self._room.add(MachineSpec(name, **fields)))
+
+        return self._await(add())
 
     def machine(self, name: str) -> dict[str, Any]:
         return self.call(lambda room: room.describe(room.machines[name]))
