@@ -35,17 +35,23 @@ class PowerDriver {
   virtual Task<Result<void>> reset(Reset reset, std::string operation_id) = 0;
   // Present draw; nullopt where the machine has no sensor.
   virtual Task<Result<std::optional<Milliwatts>>> power_reading() = 0;
+  // nullopt: no limit. Errors: also out_of_range, conflict (somebody else wrote first).
   virtual Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit) = 0;
 };
 
 struct DriverConfig {
   std::string address;  // NodePower.spec.bmc.address
   std::optional<Credentials> credentials;
-  std::string ca_pem;  // "": system roots
-  Duration timeout = std::chrono::seconds{60};
+  std::string ca_pem;                           // "": system roots
+  Duration timeout = std::chrono::seconds{60};  // of each request; a call makes at most three
+  // Asked with the resolved address before connecting (the controller's allow-list); empty: any.
+  net::Client::AddressFilter address_allowed = {};
 };
 
-// Errors: invalid_argument with the known schemes when the address is not one of them.
+// redfish+https://HOST[:PORT]/redfish/v1/Systems/ID   redfish.hpp (redfish+http: without TLS)
+// lab://HOST:PORT/machines/NAME                       lab.hpp (lab+http: the same)
+// Errors: invalid_argument with the known schemes when the address is not one of them, or when the
+// rest of it is not such a URL.
 Result<std::unique_ptr<PowerDriver>> make_driver(boost::asio::any_io_executor executor,
                                                  DriverConfig config);
 

@@ -1,0 +1,54 @@
+// make_driver(): the explicit list of schemes.
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "hardware/driver.hpp"
+#include "hardware/lab.hpp"
+#include "hardware/redfish.hpp"
+
+namespace kwatt::hardware {
+namespace {
+
+using Make = std::unique_ptr<PowerDriver> (*)(boost::asio::any_io_executor, DriverConfig,
+                                              const net::Url&);
+struct Scheme {
+  std::string_view name, transport, example;
+  Make make;
+};
+constexpr std::array<Scheme, 4> kSchemes{
+    {{"redfish+https://", "https://", "redfish+https://10.0.0.7/redfish/v1/Systems/1",
+      make_redfish_driver},
+     {"redfish+http://", "http://", "redfish+http://10.0.0.7/redfish/v1/Systems/1",
+      make_redfish_driver},
+     {"lab://", "http://", "lab://127.0.0.1:8100/machines/node1", make_lab_driver},
+     {"lab+http://", "http://", "lab+http://127.0.0.1:8100/machines/node1", make_lab_driver}}};
+
+}  // namespace
+
+Result<std::unique_ptr<PowerDriver>> make_driver(boost::asio::any_io_executor executor,
+                                                 DriverConfig config) {
+  for (const Scheme& scheme : kSchemes) {
+    if (!config.address.starts_with(scheme.name)) continue;
+    auto url =
+        net::parse_url(std::string(scheme.transport) + config.address.substr(scheme.name.size()));
+    if (!url) {
+      Error error = url.error().with_context("bmc address");
+      error.code = ErrorCode::invalid_argument;
+      return error;
+    }
+    while (url->path.ends_with('/')) url->path.pop_back();
+    if (url->path.empty()) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("bmc address {} names no machine, as {} does", config.address,
+                              scheme.example));
+    }
+    return scheme.make(std::move(executor), std::move(config), *url);
+  }
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("bmc address {} has none of the schemes redfish+https, redfish+http, lab",
+                          config.address));
+}
+
+}  // namespace kwatt::hardware
