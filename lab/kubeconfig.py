@@ -26,8 +26,11 @@ def _scalar(text: str) -> Any:
         return json.loads(text)
     if text[:1] == "'":
         return text[1:-1].replace("''", "'")
-    if text in ("{}", "[]"):
-        return json.loads(text)
+    if text[:1] == "{" and text[-1:] == "}":
+        pairs = [pair.partition(":") for pair in text[1:-1].split(",") if pair.strip()]
+        return {str(_scalar(key.strip())): _scalar(value.strip()) for key, _, value in pairs}
+    if text == "[]":
+        return []
     return {"true": True, "false": False, "null": None, "~": None, "": None}.get(text, text)
 
 
@@ -39,8 +42,8 @@ def _split_key(text: str, number: int) -> tuple[str, str]:
 
 
 def parse_yaml(text: str) -> Any:
-    """Maps, lists of maps and one-line scalars in block style: what kubeconfigs are written in. No anchors, no comments
-    behind values, no folded text; anything else is a ValueError with the line."""
+    """What kubeconfigs are written in: maps and lists in block style, scalars and flat {maps} on one line. No anchors, no
+    comments behind values, no folded text: a structure of another kind is a ValueError with its line."""
     if text.lstrip().startswith("{"):
         return json.loads(text)
     lines = [(n, len(line) - len(line.lstrip(" ")), line.strip())
@@ -118,8 +121,13 @@ def _load_client_certificate(tls: ssl.SSLContext, cert: str, key: str) -> None:
 
 
 def from_kubeconfig(path: Path) -> Connection:
-    config = parse_yaml(path.read_text())
+    try:
+        return _from_config(parse_yaml(path.read_text()), path)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a kubeconfig ({type(error).__name__}: {error})") from error
 
+
+def _from_config(config: Any, path: Path) -> Connection:
     def named(section: str, kind: str, name: str) -> dict[str, Any]:
         for entry in config.get(section) or []:
             if entry.get("name") == name:

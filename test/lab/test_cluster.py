@@ -66,7 +66,7 @@ clusters:
     certificate-authority-data: Zm9v
 contexts:
   - name: lab
-    context: {}
+    context: {cluster: lab, "user": me}
   - context:
       cluster: 'it''s'
       user: me
@@ -80,7 +80,7 @@ def test_a_kubeconfig_in_yaml_is_read():
     assert parse_yaml(YAML) == {
         "apiVersion": "v1", "kind": "Config", "current-context": "lab", "preferences": {}, "users": [],
         "clusters": [{"name": "lab", "cluster": {"server": "https://127.0.0.1:6443", "certificate-authority-data": "Zm9v"}}],
-        "contexts": [{"name": "lab", "context": {}},
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "me"}},
                      {"context": {"cluster": "it's", "user": "me"}, "name": "other"}]}
     assert parse_yaml('{"kind": "Config"}') == {"kind": "Config"}
 
@@ -95,6 +95,9 @@ def test_a_kubeconfig_names_what_it_lacks(tmp_path):
     file = tmp_path / "config"
     file.write_text("current-context: here\ncontexts: []\n")
     with pytest.raises(ValueError, match="no context 'here'"):
+        from_kubeconfig(file)
+    file.write_text("current-context: a\ncontexts:\n- name: a\n  context: b\n")
+    with pytest.raises(ValueError, match="not a kubeconfig"):
         from_kubeconfig(file)
 
 
