@@ -27,14 +27,16 @@ class BodyStream {
   virtual Task<Result<std::string>> read_all(std::size_t limit, Duration idle) = 0;
 };
 
-// Keeps idle connections and uses them again; a kept connection that turns out dead before any byte
-// of the response is replaced once by a fresh one if the method is idempotent or nothing was sent.
-// Single-threaded: use from one executor/strand. Cancel through Asio per-operation cancellation
-// (terminal): the connection is closed.
+// Keeps up to 8 idle connections for 60 s and uses them again; what is too old is dropped at the
+// next request. A kept connection that turns out dead before any byte of the response is replaced
+// once by a fresh one if the method is idempotent or nothing was sent. Single-threaded: use from
+// one executor/strand. Cancel through Asio per-operation cancellation (terminal): the connection is
+// closed, and the result is `cancelled` or, between two steps, Asio's operation_aborted exception.
 class Client {
  public:
-  // `tls` is asked before every new connection, so that rotated files take effect; the old
-  // connections are dropped when its value changed.
+  // `tls` is asked before every new connection, and at most every 10 s before one is used again, so
+  // that rotated files take effect; the kept connections are dropped when its value changed.
+  // Empty: the system's roots. Not asked for plain HTTP.
   using TlsSource = std::function<TlsConfig()>;
   // `resolved` may refuse an address after name resolution (allow-lists); empty: all allowed.
   using AddressFilter = std::function<bool(const std::string& address)>;
@@ -45,13 +47,16 @@ class Client {
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  // Sends and reads the whole response. Redirects are returned, never followed. gzip is decoded.
+  // Sends and reads the whole response. Redirects are returned, never followed. A gzip body is
+  // decoded (and bounded after decoding, too), but asked for only by the caller's Accept-Encoding.
+  // Host, Content-Length, Connection and, unless given, User-Agent are set here.
   // Errors: unavailable, timeout, protocol (not HTTP, body or header over the limit), forbidden
   // (address filter), cancelled; TLS verification failures are `forbidden` with OpenSSL's words.
   Task<Result<Response>> send(Request request, Limits limits = {});
 
   // Sends and returns as soon as the response header is there. Uses a connection of its own, so a
-  // slow stream never blocks send().
+  // slow stream never blocks send(). gzip is decoded here too. Limits::body_bytes and ::total do
+  // not apply: every read has its own idle time.
   Task<Result<std::unique_ptr<BodyStream>>> open(Request request, Limits limits = {});
 
   const Origin& origin() const;

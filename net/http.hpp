@@ -19,6 +19,8 @@ class Headers {
   Headers(std::initializer_list<Entry> entries) : entries_(entries) {}
   std::string_view get(std::string_view name) const;  // "": absent; the first one counts
   void set(std::string_view name, std::string_view value);
+  void add(std::string_view name, std::string_view value);  // beside others of the same name
+  void erase(std::string_view name);
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
 
@@ -65,7 +67,8 @@ struct Url {
 };
 Result<Url> parse_url(std::string_view text);
 
-// PEM texts; empty: not given. Without ca_pem the system's roots count.
+// PEM texts; empty: not given. Client: without ca_pem the system's roots count. Server: with ca_pem
+// every caller must have a certificate issued by it; without, nobody is asked for one.
 struct TlsConfig {
   std::string ca_pem;
   std::string certificate_pem, private_key_pem;  // client certificate, or the server's own
