@@ -1,6 +1,7 @@
 """Real control planes for tests and the demo; see bed.py. Put the folder above (test/) on sys.path."""
 from bed import objects
-from bed.bed import Bed, CommandError, Timers
+from bed.access import CommandError
+from bed.bed import Bed, Timers
 from bed.client import ApiError, Client, register_kind
 from bed.process import wait_until
 

@@ -1,7 +1,32 @@
-"""Kubeconfig files."""
+"""Kubeconfig files, and kubectl with one of them."""
 import base64
+import json
 import os
+import subprocess
 from pathlib import Path
+
+
+class CommandError(RuntimeError):
+    """A kubectl call that failed; .stdout, .stderr and .returncode are its own."""
+
+    def __init__(self, args, answer):
+        self.returncode, self.stdout, self.stderr = answer.returncode, answer.stdout, answer.stderr
+        super().__init__(f"kubectl {' '.join(args)}: exit {answer.returncode}: {answer.stderr.strip()}")
+
+
+def run_kubectl(program, kubeconfig, args, input=None, check=True, timeout=60):
+    """Standard output; see Bed.kubectl()."""
+    if input is not None and not isinstance(input, str):
+        items = input if isinstance(input, list) else [input]
+        input = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    env = dict(os.environ, KUBECONFIG=str(kubeconfig),
+               KUBECACHEDIR=str(Path(kubeconfig).parent / "kubectl-cache"))  # not in the home directory
+    stdin = {"input": input} if input is not None else {"stdin": subprocess.DEVNULL}
+    args = [str(arg) for arg in args]
+    answer = subprocess.run([str(program), *args], env=env, capture_output=True, text=True, timeout=timeout, **stdin)
+    if check and answer.returncode != 0:
+        raise CommandError(args, answer)
+    return answer.stdout
 
 
 def write_kubeconfig(path, server, ca_file, cert=None, token=None):

@@ -12,10 +12,8 @@
 import concurrent.futures
 import http.client
 import json
-import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,21 +23,13 @@ if __name__ == "__main__":  # started as a script: make the folder importable as
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from bed import build, components, heartbeat, objects  # noqa: E402
-from bed.access import write_kubeconfig  # noqa: E402
+from bed.access import run_kubectl, write_kubeconfig  # noqa: E402
 from bed.client import ApiError, Client  # noqa: E402
 from bed.components import Timers  # noqa: E402
 from bed.pki import Authority  # noqa: E402
 from bed.process import PortReservation, Process, port_is_free, wait_until  # noqa: E402
 
 START_SECONDS = 60
-
-
-class CommandError(RuntimeError):
-    """A kubectl call that failed; .stdout, .stderr and .returncode are its own."""
-
-    def __init__(self, command, answer):
-        self.returncode, self.stdout, self.stderr = answer.returncode, answer.stdout, answer.stderr
-        super().__init__(f"{' '.join(command)}: exit {answer.returncode}: {answer.stderr.strip()}")
 
 
 class Bed:
@@ -148,18 +138,7 @@ class Bed:
     def kubectl(self, *args, input=None, check=True, kubeconfig=None, timeout=60):
         """Standard output of kubectl as admin (or with another kubeconfig). `input` may be a str, or a dict
         or list of dicts that is passed as JSON for `-f -`. CommandError on failure unless check=False."""
-        if input is not None and not isinstance(input, str):
-            items = input if isinstance(input, list) else [input]
-            input = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        env = dict(os.environ, KUBECONFIG=str(kubeconfig or self.kubeconfig),
-                   KUBECACHEDIR=str(self.directory / "kubectl-cache"))
-        command = ["kubectl", *map(str, args)]
-        stdin = {"input": input} if input is not None else {"stdin": subprocess.DEVNULL}
-        answer = subprocess.run([str(self._programs["kubectl"]), *command[1:]], env=env, capture_output=True,
-                                text=True, timeout=timeout, **stdin)
-        if check and answer.returncode != 0:
-            raise CommandError(command, answer)
-        return answer.stdout
+        return run_kubectl(self._programs["kubectl"], kubeconfig or self.kubeconfig, args, input, check, timeout)
 
     def kubectl_json(self, *args, **options):
         return json.loads(self.kubectl(*args, "-o", "json", **options))

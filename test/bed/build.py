@@ -27,7 +27,7 @@ from bed import toolchain  # noqa: E402
 HERE = Path(__file__).resolve().parent
 KUBE_VERSION = "1.34.4"
 STRIP = "-s -w"
-NEEDED_BYTES = 6 << 30  # build cache and binaries of a cold build
+BYTES_PER_PROGRAM = 1 << 30  # its share of Go's module and build caches, and itself
 LOCK_WAIT_SECONDS = 45 * 60
 
 
@@ -120,7 +120,7 @@ def locked(path, out):
 def build_missing(missing, directory, out):
     if not missing:
         return
-    check_space(directory)
+    check_space(directory, BYTES_PER_PROGRAM * len(missing))
     for leftover in directory.glob("*.tmp"):
         leftover.unlink()
     folders = sorted({HERE / PROGRAMS[name][0] for name in missing})
@@ -132,11 +132,10 @@ def build_missing(missing, directory, out):
         build_one(go, name, directory, Progress(f"[{number}/{len(missing)}] {name}", out))
 
 
-def check_space(directory):
+def check_space(directory, needed):
     free = shutil.disk_usage(directory).free
-    if free < NEEDED_BYTES:
-        raise BuildError(f"{directory} has {free >> 20} MiB free; a first build needs about "
-                         f"{NEEDED_BYTES >> 30} GiB")
+    if free < needed:
+        raise BuildError(f"{directory} has {free >> 20} MiB free; this build needs about {needed >> 20} MiB")
 
 
 def build_one(go, name, directory, progress):

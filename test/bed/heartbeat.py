@@ -1,8 +1,8 @@
 """Lets the annotation kwok.x-k8s.io/node=fake alone decide whether kwok plays a node's kubelet.
 
-kwok 0.7.0 filters annotations on its own side and drops the very event that takes the annotation away, so it would go on
-renewing the Lease of a machine that was switched off. Labels it filters in its watch, where removal is a
-DELETED event. An admission policy therefore keeps a label equal to the annotation, in the same write.
+kwok 0.7.0 filters annotations on its own side and drops the very event that takes the annotation away, so
+it would go on renewing the Lease of a machine that was switched off. Labels it filters in its watch, where
+removal is a DELETED event. An admission policy therefore keeps a label equal to the annotation, in the same write.
 """
 from bed import objects
 from bed.client import ApiError
