@@ -1,0 +1,114 @@
+#include "controller/options.hpp"
+
+#include <charconv>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace kwatt::controller {
+namespace {
+
+// Turns the text of an option into a value; the empty string from `parse` means it was good.
+template <class T, class Parse>
+CLI::Option* parsed(CLI::App& app, const std::string& name, T& target, const std::string& help,
+                    const std::string& shown_default, Parse parse) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&target, name, parse](const std::string& text) {
+            const auto value = parse(text);
+            if (!value) throw CLI::ValidationError(name, fmt::format("'{}' is not valid", text));
+            target = *value;
+          },
+          help)
+      ->default_str(shown_default);
+}
+
+std::optional<Duration> positive_duration(const std::string& text) {
+  const auto value = parse_go_duration(text);
+  if (!value || *value <= Duration{0}) return std::nullopt;
+  return value;
+}
+
+// "0.0.0.0:8080", ":8080", "[::1]:8080"
+std::optional<Address> parse_address(const std::string& text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  Address address;
+  address.host = text.substr(0, colon);
+  if (address.host.size() >= 2 && address.host.front() == '[' && address.host.back() == ']') {
+    address.host = address.host.substr(1, address.host.size() - 2);
+  }
+  if (address.host.empty()) address.host = "0.0.0.0";
+  const char* begin = text.data() + colon + 1;
+  const char* end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(begin, end, address.port);
+  if (error != std::errc{} || last != end || begin == end) return std::nullopt;
+  return address;
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, char** argv, int& status) {
+  Options options;
+  CLI::App app{
+      "kwatt-controller decides for each node and pod what saves energy, and carries it out.\n"
+      "It acts only on nodes that an EnergyPolicy with mode Enforce selects.",
+      "kwatt-controller"};
+  app.set_version_flag("--version", std::string("kwatt-controller ") + KWATT_VERSION);
+  app.add_option(
+      "--kubeconfig", options.kubeconfig,
+      "kubeconfig file (default: $KUBECONFIG, the pod's service account, ~/.kube/config)");
+  app.add_option("--context", options.context, "context of the kubeconfig");
+  app.add_option("--namespace", options.namespace_name,
+                 "namespace of the Lease and of the BMC Secrets (default: the pod's own)")
+      ->envname("POD_NAMESPACE");
+  app.add_option("--node-name", options.node_name,
+                 "node this controller runs on; it is never switched off")
+      ->envname("NODE_NAME");
+  parsed(app, "--health-address", options.health, "address of /metrics, /healthz, /livez, /readyz",
+         "0.0.0.0:8080", parse_address);
+  parsed(app, "--ingest-address", options.ingest, "address of /metrics-ingest (TLS)",
+         "0.0.0.0:8443", parse_address);
+  app.add_option("--tls-cert-file", options.tls_cert_file,
+                 "certificate chain of the ingest server; without it agents cannot push samples");
+  app.add_option("--tls-private-key-file", options.tls_key_file, "its private key");
+  app.add_option("--lease-name", options.lease_name, "name of the leader election Lease")
+      ->capture_default_str();
+  parsed(app, "--lease-duration", options.lease_duration, "how long a lease lasts unrenewed", "15s",
+         positive_duration);
+  parsed(app, "--lease-renew-deadline", options.renew_deadline,
+         "the leader stops when it could not renew for so long", "10s", positive_duration);
+  parsed(app, "--lease-retry-period", options.retry_period, "pause between attempts to renew", "2s",
+         positive_duration);
+  app.add_option("--machine-workers", options.machine_workers,
+                 "machines worked on at the same time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--client-qps", options.client_qps, "API requests per second")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--client-burst", options.client_burst, "API requests in a burst")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  parsed(app, "--telemetry-resolution", options.telemetry_resolution,
+         "samples within this span are averaged", "5s", positive_duration);
+  parsed(app, "--shutdown-grace", options.shutdown_grace,
+         "how long running work may take after SIGTERM", "30s", positive_duration);
+  parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",
+         [](const std::string& text) { return log::parse_level(text); });
+  parsed(app, "--log-format", options.log_format, "json or logfmt", "json",
+         [](const std::string& text) { return log::parse_format(text); });
+  try {
+    app.parse(argc, argv);
+    if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
+      throw CLI::ValidationError("--tls-cert-file", "goes together with --tls-private-key-file");
+    }
+  } catch (const CLI::ParseError& error) {
+    status = app.exit(error);
+    return std::nullopt;
+  }
+  return options;
+}
+
+}  // namespace kwatt::controller

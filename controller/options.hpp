@@ -1,0 +1,40 @@
+#pragma once
+// The command line of kwatt-controller.
+#include <optional>
+#include <string>
+
+#include "base/log.hpp"
+#include "base/time.hpp"
+
+namespace kwatt::controller {
+
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+struct Options {
+  std::string kubeconfig, context;  // "": found as kubectl does, or in the cluster
+  std::string namespace_name;       // of our Lease, Secrets and events; "": the pod's own
+  std::string node_name;            // the node we run on; never switched off
+  Address health{"0.0.0.0", 8080};
+  Address ingest{"0.0.0.0", 8443};
+  std::string tls_cert_file, tls_key_file;  // of the ingest server; both or none (then it is off)
+  std::string lease_name = "kwatt-controller";
+  Duration lease_duration = std::chrono::seconds{15};
+  Duration renew_deadline = std::chrono::seconds{10};
+  Duration retry_period = std::chrono::seconds{2};
+  int machine_workers = 16;
+  double client_qps = 100;
+  int client_burst = 200;
+  Duration telemetry_resolution = std::chrono::seconds{5};
+  Duration shutdown_grace = std::chrono::seconds{30};
+  log::Level log_level = log::Level::info;
+  log::Format log_format = log::Format::json;
+};
+
+// Parses the command line; prints help, version or what is wrong itself. nullopt: exit with
+// `status`.
+std::optional<Options> parse_options(int argc, char** argv, int& status);
+
+}  // namespace kwatt::controller

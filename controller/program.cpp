@@ -1,0 +1,338 @@
+#include "controller/program.hpp"
+
+#include <optional>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "controller/informers.hpp"
+#include "kube/credentials.hpp"
+#include "kube/indexes.hpp"
+#include "kube/lease_election.hpp"
+#include "net/run.hpp"
+#include "net/server.hpp"
+#include "reconcilers/policy_pass.hpp"
+#include "servers/health.hpp"
+#include "servers/ingest.hpp"
+
+namespace kwatt::controller {
+namespace {
+
+namespace asio = boost::asio;
+
+// No destructive call is started so shortly before our lease may be somebody else's.
+constexpr Duration kFenceMargin = std::chrono::seconds{1};
+constexpr Duration kStoresTimeout = std::chrono::minutes{2};
+// Two passes are never closer than this, whatever triggers them.
+constexpr Duration kPassGap{200};
+
+telemetry::SampleStoreOptions sample_options(const Options& options) {
+  telemetry::SampleStoreOptions out;
+  out.resolution = options.telemetry_resolution;
+  return out;
+}
+
+}  // namespace
+
+// Everything the controller is made of, in the order of construction. Lives on one thread; only
+// decide() of a pass runs on `planning`.
+struct Program::Impl {
+  Impl(asio::io_context& io, Options given) : context(io), options(std::move(given)) {}
+
+  asio::io_context& context;
+  Options options;
+  SystemClock clock;
+  Metrics metrics;
+  asio::thread_pool planning{1};
+
+  std::unique_ptr<kube::Client> client;
+  std::optional<Informers> informers;
+  std::optional<telemetry::SampleStore> samples;
+  std::optional<reconcilers::Drivers> drivers;
+  std::optional<reconcilers::ClusterView> view;
+  std::optional<kube::EventRecorder> events;
+  std::optional<kube::LeaseElection> election;
+  reconcilers::Migrations migrations;
+  std::optional<reconcilers::MachineReconciler> machines;
+  std::optional<kube::ControllerLoop> machine_loop;
+  std::optional<reconcilers::PolicyPass> pass;
+  std::optional<servers::TokenReviewer> reviewer;
+  std::optional<kube::TlsSource> server_tls;
+  std::optional<net::Server> health_server, ingest_server;
+  net::Signal pass_signal, end_signal, pass_ended;
+  bool pass_wanted = false, stopping = false, lost = false, passes_running = false;
+
+  bool may_act() const {
+    return election->leading() && !stopping &&
+           clock.monotonic() + kFenceMargin < election->lease_expires();
+  }
+  void want_pass() {
+    pass_wanted = true;
+    pass_signal.notify_all();
+  }
+
+  Result<void> construct();
+  Result<void> start_servers();
+  void subscribe();
+  net::Task<void> passes();
+  net::Task<void> wait_for_end();
+  void watch_signals(asio::signal_set& signals);
+  net::Task<void> stop();
+};
+
+Result<void> Program::Impl::construct() {
+  const auto executor = context.get_executor();
+  auto config = kube::find_config({.kubeconfig = options.kubeconfig, .context = options.context});
+  if (!config) return config.error();
+  if (options.namespace_name.empty()) options.namespace_name = config->namespace_name;
+  const kube::LeaseOptions lease{.identity = kube::make_identity(),
+                                 .lease_duration = options.lease_duration,
+                                 .renew_deadline = options.renew_deadline,
+                                 .retry_period = options.retry_period};
+  if (auto good = kube::check(lease); !good) return good.error();
+
+  client = kube::make_client(executor, *config,
+                             {.user_agent = std::string("kwatt-controller/") + KWATT_VERSION,
+                              .queries_per_second = options.client_qps,
+                              .burst = options.client_burst},
+                             clock);
+  informers.emplace(*client, clock, metrics);
+  samples.emplace(sample_options(options));
+  drivers.emplace(executor, *client, options.namespace_name, clock);
+  view.emplace(informers->stores(), *samples, clock,
+               reconcilers::ViewOptions{.own_node = options.node_name},
+               [this](const std::string& address) { return drivers->understands(address); });
+  events.emplace(
+      executor, *client,
+      kube::EventRecorderOptions{.controller = "kwatt.dev/controller", .instance = lease.identity},
+      clock, metrics);
+  election.emplace(executor, *client, kube::Name{options.namespace_name, options.lease_name}, lease,
+                   clock, metrics);
+
+  const reconcilers::Fence fence = [this] { return may_act(); };
+  machines.emplace(
+      *client, *view, *drivers, *events, metrics, fence,
+      reconcilers::MachineEvents{
+          .action_done = [this](
+                             const std::string& policy,
+                             const std::string& sentence) { pass->action_done(policy, sentence); },
+          .evicted =
+              [this](const std::string& node, const api::Operation& operation) {
+                std::map<std::string, std::string> owners;
+                for (const auto& pod : view->stores().pods.by_index(kube::kPodsByNode, node)) {
+                  if (pod->owner != nullptr) owners.emplace(pod->uid, pod->owner->uid);
+                }
+                migrations.evicting(operation.policy, node, operation.moves, operation.reason,
+                                    clock.now(), owners);
+              },
+          .pass_wanted = [this] { want_pass(); }});
+  machine_loop.emplace(
+      executor,
+      kube::ControllerOptions{
+          .name = "nodepower", .workers = options.machine_workers, .drain = options.shutdown_grace},
+      [this](std::string key) { return machines->reconcile(std::move(key)); }, clock, metrics);
+  pass.emplace(planning, *client, *view, *machines, migrations, metrics, fence,
+               [this](const std::string& node) { machine_loop->enqueue(node); });
+  reviewer.emplace(*client, clock);
+  return {};
+}
+
+Result<void> Program::Impl::start_servers() {
+  const auto executor = context.get_executor();
+  const auto caches = [this]() -> std::string {
+    return view->stores().ready() ? "" : "the caches are not filled yet";
+  };
+  health_server.emplace(
+      executor, net::ServerOptions{.address = options.health.host, .port = options.health.port},
+      servers::health_handler(metrics, {.live = {{"ping", [] { return std::string(); }}},
+                                        .ready = {{"caches", caches}}}));
+  if (auto started = health_server->start(); !started) return started.error();
+
+  if (options.tls_cert_file.empty()) {
+    log::warn(
+        "no --tls-cert-file: agents cannot push samples, so frequency, capping and the "
+        "utilization rules have no input");
+    return {};
+  }
+  kube::Config files;
+  files.client_certificate.file = options.tls_cert_file;
+  files.client_key.file = options.tls_key_file;
+  server_tls.emplace(files, clock);
+  if (auto loaded = server_tls->load(); !loaded) return loaded.error();
+  ingest_server.emplace(
+      executor,
+      net::ServerOptions{.address = options.ingest.host, .port = options.ingest.port, .tls = true},
+      servers::ingest_handler(
+          {.reviewer = *reviewer,
+           .samples = *samples,
+           .clock = clock,
+           .metrics = metrics,
+           .leading = [this] { return election->leading(); },
+           .first_sample = [this](const std::string& node) { machine_loop->enqueue(node); }}),
+      [this] { return server_tls->current(); });
+  if (auto started = ingest_server->start(); !started) return started.error();
+  return {};
+}
+
+// Events of the stores become keys of the machines' queue, or a wish for a pass.
+void Program::Impl::subscribe() {
+  using NodeDelta = kube::Delta<api::Node>;
+  using PodDelta = kube::Delta<api::Pod>;
+  informers->nodes().subscribe([this](const NodeDelta& delta) {
+    const auto& node = delta.now ? delta.now : delta.old;
+    if (!node) return;
+    machine_loop->enqueue(node->meta.name,
+                          delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
+    if (delta.type != NodeDelta::Type::updated ||
+        delta.old->unschedulable != delta.now->unschedulable ||
+        delta.old->taints != delta.now->taints ||
+        delta.old->meta.labels != delta.now->meta.labels ||
+        delta.old->meta.annotations != delta.now->meta.annotations) {
+      want_pass();
+    }
+  });
+  informers->machines().subscribe([this](const kube::Delta<api::NodePower>& delta) {
+    const auto& machine = delta.now ? delta.now : delta.old;
+    if (!machine) return;
+    machine_loop->enqueue(machine->meta.name,
+                          delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
+  });
+  informers->policies().subscribe([this](const kube::Delta<api::EnergyPolicy>& delta) {
+    // A status of our own making is no news.
+    if (delta.type == kube::Delta<api::EnergyPolicy>::Type::updated &&
+        delta.old->meta.generation == delta.now->meta.generation &&
+        delta.old->meta.finalizers == delta.now->meta.finalizers &&
+        delta.old->meta.deletion_timestamp == delta.now->meta.deletion_timestamp) {
+      return;
+    }
+    want_pass();
+  });
+  informers->pods().subscribe([this](const PodDelta& delta) {
+    if (delta.type == PodDelta::Type::deleted) {
+      migrations.gone(*delta.old);
+      if (!delta.old->node_name.empty()) machine_loop->enqueue(delta.old->node_name);
+      return;
+    }
+    if (!delta.now) return;
+    if (!delta.now->node_name.empty()) {
+      migrations.bound(*delta.now);
+      if (!delta.old || delta.old->node_name.empty()) {
+        machine_loop->enqueue(delta.now->node_name,
+                              delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
+      }
+    } else if (delta.now->scheduled == api::PodScheduled::unschedulable) {
+      want_pass();
+    }
+  });
+}
+
+net::Task<void> Program::Impl::passes() {
+  passes_running = true;
+  while (!stopping && !lost) {
+    pass_wanted = false;
+    const MonotonicPoint started = clock.monotonic();
+    Duration due = kPassGap;
+    try {
+      due = co_await pass->run_once();
+    } catch (const std::exception& error) {
+      // A bug must not end the loop; the next pass starts from the API again.
+      log::error("a pass failed", {{"error", error.what()}});
+      metrics.add("kwatt_pass_failures_total", "Passes ended by an exception.", {});
+    }
+    const auto took = std::chrono::ceil<Duration>(clock.monotonic() - started);
+    if (stopping || lost) break;
+    co_await net::sleep(kPassGap);
+    if (!pass_wanted && due > took + kPassGap) {
+      co_await pass_signal.wait_for(due - took - kPassGap);
+    }
+  }
+  passes_running = false;
+  pass_ended.notify_all();
+}
+
+net::Task<void> Program::Impl::wait_for_end() {
+  while (!stopping && !lost) co_await end_signal.wait_for(std::chrono::hours{1});
+}
+
+void Program::Impl::watch_signals(asio::signal_set& signals) {
+  signals.async_wait([this, &signals](const boost::system::error_code& error, int number) {
+    if (error) return;
+    if (stopping) {
+      log::warn("second signal: stopping at once", {{"signal", number}});
+      std::_Exit(1);
+    }
+    log::info("stopping", {{"signal", number}});
+    stopping = true;
+    pass_signal.notify_all();
+    end_signal.notify_all();
+    watch_signals(signals);
+  });
+}
+
+// The reverse of the start: deciders, workers, lease, servers. The caches end with the executor.
+net::Task<void> Program::Impl::stop() {
+  while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
+  co_await machine_loop->stop();
+  events->stop();
+  if (!lost) co_await election->release();
+  if (ingest_server) co_await ingest_server->stop(options.shutdown_grace);
+  co_await health_server->stop(options.shutdown_grace);
+}
+
+Program::Program(asio::io_context& context, Options options)
+    : impl_(std::make_unique<Impl>(context, std::move(options))) {}
+Program::~Program() = default;
+
+net::Task<int> Program::run() {
+  Impl& self = *impl_;
+  const auto executor = self.context.get_executor();
+  if (auto built = self.construct(); !built) {
+    log::error("cannot start", {{"error", built.error()}});
+    co_return 1;
+  }
+  asio::signal_set signals(executor, SIGTERM, SIGINT);
+  self.watch_signals(signals);
+  if (auto started = self.start_servers(); !started) {
+    log::error("cannot start", {{"error", started.error()}});
+    co_return 1;
+  }
+  self.informers->start(executor);
+  asio::co_spawn(executor, self.events->run(), asio::detached);
+  if (auto ready = co_await self.informers->wait_until_ready(kStoresTimeout); !ready) {
+    log::error("the caches did not fill", {{"error", ready.error()}});
+    co_return 1;
+  }
+  self.subscribe();
+  log::info("caches filled", {{"nodes", self.view->stores().nodes.size()},
+                              {"pods", self.view->stores().pods.size()},
+                              {"policies", self.view->stores().policies.size()}});
+  asio::co_spawn(executor,
+                 self.election->run(
+                     [&self, executor] {
+                       log::info("leading");
+                       asio::co_spawn(executor, self.machine_loop->run(), asio::detached);
+                       asio::co_spawn(executor, self.passes(), asio::detached);
+                       self.informers->stores().nodes.for_each([&self](const auto& node) {
+                         self.machine_loop->enqueue(node->meta.name);
+                       });
+                     },
+                     [&self] {
+                       log::error("leader election lost: nothing more is started");
+                       self.lost = true;
+                       self.pass_signal.notify_all();
+                       self.end_signal.notify_all();
+                     }),
+                 asio::detached);
+  co_await self.wait_for_end();
+  signals.cancel();
+  if (self.lost) co_return 1;
+  co_await self.stop();
+  log::info("stopped");
+  co_return 0;
+}
+
+}  // namespace kwatt::controller

@@ -1,0 +1,141 @@
+#include "reconcilers/cluster_view.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "kube/indexes.hpp"
+#include "models/power_curve.hpp"
+
+namespace kwatt::reconcilers {
+namespace {
+
+constexpr std::string_view kZone = "topology.kubernetes.io/zone";
+
+// kubeadm's label and taint, and their older name.
+bool is_control_plane(const api::Node& node) {
+  for (const std::string_view key :
+       {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}) {
+    if (node.meta.labels.contains(key)) return true;
+    for (const api::Taint& taint : node.taints) {
+      if (taint.key == key) return true;
+    }
+  }
+  return false;
+}
+
+bool by_key(const std::shared_ptr<const api::Pod>& a, const std::shared_ptr<const api::Pod>& b) {
+  return std::tie(a->namespace_name, a->name) < std::tie(b->namespace_name, b->name);
+}
+
+}  // namespace
+
+ClusterView::ClusterView(const Stores& stores, const telemetry::SampleStore& samples,
+                         const Clock& clock, ViewOptions options,
+                         std::function<bool(const std::string&)> driver_known)
+    : stores_(stores),
+      samples_(samples),
+      clock_(clock),
+      options_(std::move(options)),
+      driver_known_(std::move(driver_known)) {}
+
+std::shared_ptr<const api::Node> ClusterView::node(const std::string& name) {
+  return node_writes_.overlay(name, stores_.nodes.get(name));
+}
+
+std::shared_ptr<const api::NodePower> ClusterView::machine(const std::string& name) {
+  return machine_writes_.overlay(name, stores_.machines.get(name));
+}
+
+void ClusterView::wrote_node(std::string from_version, std::shared_ptr<const api::Node> now) {
+  const std::string name = now->meta.name;
+  node_writes_.wrote(name, std::move(from_version), std::move(now));
+}
+
+void ClusterView::wrote_machine(std::string from_version,
+                                std::shared_ptr<const api::NodePower> now) {
+  const std::string name = now->meta.name;
+  machine_writes_.wrote(name, std::move(from_version), std::move(now));
+}
+
+planner::SyncState ClusterView::sync() const {
+  planner::SyncState state;
+  state.age = stores_.age(clock_.monotonic());
+  state.synced = stores_.ready() && state.age < options_.stale_after;
+  return state;
+}
+
+void ClusterView::fill(planner::NodeView& view, std::shared_ptr<const api::Node> node) {
+  view.node = std::move(node);
+  const std::string& name = view.node->meta.name;
+  view.machine = machine(name);
+  view.zone = view.node->meta.labels.get(kZone);
+  const api::Condition* ready = api::find_condition(view.node->conditions, "Ready");
+  view.ready = ready != nullptr && ready->status == "True";
+  view.control_plane = is_control_plane(*view.node);
+  view.own_node = !options_.own_node.empty() && name == options_.own_node;
+  const api::PowerModelSpec none;
+  view.model =
+      models::model_of(view.machine ? view.machine->spec.model : none, view.node->allocatable.cpu);
+  view.has_driver = view.machine != nullptr && !view.machine->spec.bmc.address.empty() &&
+                    driver_known_(view.machine->spec.bmc.address);
+  for (const telemetry::Sample& sample : samples_.samples(name)) {
+    view.samples.push_back({.at = sample.at,
+                            .utilization = sample.utilization,
+                            .busy = sample.busy,
+                            .power = sample.power.value_or(Milliwatts{0}),
+                            .has_power = sample.power.has_value()});
+  }
+}
+
+std::unique_ptr<planner::NodeView> ClusterView::node_view(const std::string& name) {
+  auto object = node(name);
+  if (object == nullptr) return nullptr;
+  auto view = std::make_unique<planner::NodeView>();
+  fill(*view, std::move(object));
+  for (const auto& pod : stores_.pods.by_index(kube::kPodsByNode, name)) {
+    view->pods.push_back(pod);
+  }
+  std::sort(view->pods.begin(), view->pods.end(), by_key);
+  stores_.attachments.for_each([&](const std::shared_ptr<const api::VolumeAttachment>& a) {
+    if (a->node_name == name) view->volume_attached = true;
+  });
+  return view;
+}
+
+std::shared_ptr<planner::Snapshot> ClusterView::snapshot() {
+  auto snapshot = std::make_shared<planner::Snapshot>();
+  snapshot->now = clock_.now();
+  snapshot->seq = ++seq_;
+  snapshot->sync = sync();
+  stores_.nodes.for_each([&](const std::shared_ptr<const api::Node>& cached) {
+    auto& view = snapshot->nodes[cached->meta.name];
+    fill(view, node_writes_.overlay(cached->meta.name, cached));
+  });
+  // The store is sorted by namespace and name, so each node's list is too.
+  stores_.pods.for_each([&](const std::shared_ptr<const api::Pod>& pod) {
+    if (pod->node_name.empty()) {
+      snapshot->unbound.push_back(pod);
+      return;
+    }
+    const auto found = snapshot->nodes.find(pod->node_name);
+    if (found != snapshot->nodes.end()) found->second.pods.push_back(pod);
+  });
+  stores_.attachments.for_each([&](const std::shared_ptr<const api::VolumeAttachment>& a) {
+    const auto found = snapshot->nodes.find(a->node_name);
+    if (found != snapshot->nodes.end()) found->second.volume_attached = true;
+  });
+  stores_.budgets.for_each([&](const auto& budget) { snapshot->budgets.push_back(budget); });
+  stores_.claims.for_each([&](const auto& claim) {
+    snapshot->claims.emplace(claim->meta.namespace_name + "/" + claim->meta.name, claim);
+  });
+  stores_.volumes.for_each(
+      [&](const auto& volume) { snapshot->volumes.emplace(volume->meta.name, volume); });
+  const auto count_replicas = [&](const std::shared_ptr<const api::Workload>& workload) {
+    snapshot->replicas[workload->meta.uid] = workload->replicas;
+  };
+  stores_.replica_sets.for_each(count_replicas);
+  stores_.stateful_sets.for_each(count_replicas);
+  return snapshot;
+}
+
+}  // namespace kwatt::reconcilers

@@ -1,0 +1,86 @@
+#pragma once
+// What the controller knows right now: the caches, with our own newest writes laid over them until
+// the cache has caught up (so no decision is made from a state we already changed), and the
+// samples.
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "planner/snapshot.hpp"
+#include "reconcilers/stores.hpp"
+#include "telemetry/sample_store.hpp"
+
+namespace kwatt::reconcilers {
+
+// Our newest write of each object of a kind. Every write is guarded by the resourceVersion it was
+// made from, so it directly follows that version: while the cache still shows the old version, what
+// we wrote is the newer truth; as soon as it shows any other, the cache is.
+template <class T>
+class WriteOverlay {
+ public:
+  using Pointer = std::shared_ptr<const T>;
+  void wrote(const std::string& name, std::string from_version, Pointer now) {
+    writes_[name] = {std::move(from_version), std::move(now)};
+  }
+  Pointer overlay(const std::string& name, Pointer cached) {
+    const auto found = writes_.find(name);
+    if (found == writes_.end()) return cached;
+    const bool cache_is_behind = cached == nullptr
+                                     ? found->second.from.empty()
+                                     : cached->meta.resource_version == found->second.from;
+    if (cache_is_behind) return found->second.now;
+    writes_.erase(found);
+    return cached;
+  }
+
+ private:
+  struct Write {
+    std::string from;  // the version the write replaced; "": it created the object
+    Pointer now;
+  };
+  std::map<std::string, Write> writes_;
+};
+
+struct ViewOptions {
+  std::string own_node;                              // the node this controller runs on, "" unknown
+  Duration stale_after = std::chrono::seconds{120};  // a cache silent for longer is not synced
+};
+
+// Single-threaded: lives on the controller's strand. Snapshots may be read on any thread.
+class ClusterView {
+ public:
+  // `driver_known` tells whether a BMC address is understood.
+  ClusterView(const Stores& stores, const telemetry::SampleStore& samples, const Clock& clock,
+              ViewOptions options, std::function<bool(const std::string& address)> driver_known);
+
+  std::shared_ptr<const api::Node> node(const std::string& name);
+  std::shared_ptr<const api::NodePower> machine(const std::string& name);
+  void wrote_node(std::string from_version, std::shared_ptr<const api::Node> now);
+  void wrote_machine(std::string from_version, std::shared_ptr<const api::NodePower> now);
+
+  planner::SyncState sync() const;
+  // One node as the planner sees it; nullptr: there is no such Node.
+  std::unique_ptr<planner::NodeView> node_view(const std::string& name);
+  // Everything. Costs a walk over all pods; one per pass.
+  std::shared_ptr<planner::Snapshot> snapshot();
+
+  const Stores& stores() const { return stores_; }
+  TimePoint now() const { return clock_.now(); }
+  const Clock& clock() const { return clock_; }
+
+ private:
+  void fill(planner::NodeView& view, std::shared_ptr<const api::Node> node);
+
+  const Stores& stores_;
+  const telemetry::SampleStore& samples_;
+  const Clock& clock_;
+  ViewOptions options_;
+  std::function<bool(const std::string&)> driver_known_;
+  WriteOverlay<api::Node> node_writes_;
+  WriteOverlay<api::NodePower> machine_writes_;
+  std::uint64_t seq_ = 0;
+};
+
+}  // namespace kwatt::reconcilers

@@ -1,0 +1,54 @@
+#pragma once
+// One power driver per machine, made from NodePower.spec.bmc and the Secrets it names, kept while
+// neither changes.
+#include <map>
+#include <memory>
+#include <string>
+
+#include "api/node_power.hpp"
+#include "base/clock.hpp"
+#include "hardware/driver.hpp"
+#include "kube/client.hpp"
+
+namespace kwatt::reconcilers {
+
+// Single-threaded, on the controller's strand.
+class Drivers {
+ public:
+  // Secrets are read from `secret_namespace` (the controller's own) and from nowhere else.
+  Drivers(boost::asio::any_io_executor executor, kube::Client& client, std::string secret_namespace,
+          const Clock& clock);
+  ~Drivers();
+
+  // True when a driver exists for this kind of address; never asks the machine.
+  bool understands(const std::string& address);
+
+  // The machine's driver. Errors: invalid_argument (address), not_found (no address, or a Secret or
+  // a key in it is missing; the sentence names them), and what reading the Secret may give.
+  // The pointer stays valid as long as it is held.
+  kube::Task<Result<std::shared_ptr<hardware::PowerDriver>>> get(
+      std::shared_ptr<const api::NodePower> machine);
+
+  // After `unauthorized`: the next get() reads the Secret again.
+  void forget(const std::string& machine) { entries_.erase(machine); }
+
+ private:
+  struct Entry {
+    api::BmcSpec spec;
+    MonotonicPoint made;
+    std::shared_ptr<hardware::PowerDriver> driver;
+  };
+  kube::Task<Result<std::map<std::string, std::string>>> secret(std::string name);
+
+  boost::asio::any_io_executor executor_;
+  kube::Client& client_;
+  std::string secret_namespace_;
+  const Clock& clock_;
+  std::map<std::string, Entry> entries_;
+  std::map<std::string, bool> understood_;  // by address
+};
+
+// The keys of a Secret's data, base64-decoded. Errors: parse.
+Result<std::map<std::string, std::string>> decode_secret(std::string_view json);
+
+}  // namespace kwatt::reconcilers

@@ -1,0 +1,465 @@
+#include "reconcilers/machine_reconciler.hpp"
+
+#include <fmt/format.h>
+
+#include "api/decode.hpp"
+#include "api/encode.hpp"
+#include "base/log.hpp"
+#include "reconcilers/effects.hpp"
+#include "reconcilers/identifiers.hpp"
+
+namespace kwatt::reconcilers {
+namespace {
+
+using api::NodePower;
+using api::NodePowerStatus;
+using api::OperationKind;
+using api::PowerState;
+using kube::ReconcileResult;
+using planner::NodeView;
+
+// How often a machine that is not Ready and has no operation is asked for its power state.
+constexpr Duration kPollInterval = std::chrono::seconds{30};
+// A shown draw that is off by less than a tenth is refreshed no more often than this (api.md).
+constexpr Duration kWattsInterval = std::chrono::minutes{5};
+
+std::string_view kind_word(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::PowerOff:
+      return "PowerOff";
+    case OperationKind::PowerOn:
+      return "PowerOn";
+    case OperationKind::Migrate:
+      return "Migrate";
+    case OperationKind::SetFrequency:
+      return "SetFrequency";
+    case OperationKind::SetCap:
+      return "SetCap";
+    case OperationKind::Release:
+      return "Release";
+    case OperationKind::None:
+      break;
+  }
+  return "None";
+}
+
+void merge_decision(const api::NodeDecision& wanted, TimePoint now, api::NodeDecision& decision) {
+  if (decision.desired == wanted.desired && decision.reason == wanted.reason &&
+      decision.policy == wanted.policy) {
+    return;
+  }
+  decision = wanted;
+  decision.since = now;
+}
+
+std::int64_t shown_watts(const NodeView& node) {
+  if (node.power_state() == PowerState::Off) return 0;
+  if (!node.samples.empty() && node.samples.back().has_power) {
+    return node.samples.back().power.count() / 1000;
+  }
+  return node.machine == nullptr ? 0 : node.machine->status.report.watts;
+}
+
+std::optional<PowerState> polled_state(const NodePowerStatus& status,
+                                       std::optional<PowerState> machine) {
+  if (!machine || *machine == PowerState::Unknown) return std::nullopt;
+  // The mark of a failed wake stays until the node is Ready again.
+  if (status.power_state == PowerState::WakeFailed) return std::nullopt;
+  return machine;
+}
+
+}  // namespace
+
+MachineReconciler::MachineReconciler(kube::Client& client, ClusterView& view, Drivers& drivers,
+                                     kube::EventRecorder& events, Metrics& metrics, Fence fence,
+                                     MachineEvents callbacks)
+    : client_(client),
+      view_(view),
+      drivers_(drivers),
+      events_(events),
+      metrics_(metrics),
+      fence_(std::move(fence)),
+      callbacks_(std::move(callbacks)) {}
+
+void MachineReconciler::submit(const std::string& node, Intent intent) {
+  intents_[node] = std::move(intent);
+}
+
+bool MachineReconciler::commits_pending() const {
+  for (const auto& [node, intent] : intents_) {
+    if (intent.action) return true;
+  }
+  return false;
+}
+
+kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string name) {
+  if (!fence_() || !view_.stores().ready()) {
+    intents_.erase(name);
+    co_return ReconcileResult{};
+  }
+  auto node = view_.node_view(name);
+  auto machine = view_.machine(name);
+  if (machine == nullptr) {
+    const bool wanted = node != nullptr && (intents_.contains(name) || !node->samples.empty());
+    if (!wanted) {
+      intents_.erase(name);
+      co_return ReconcileResult{};
+    }
+    if (auto created = co_await create(name); !created) co_return created.error();
+    machine = view_.machine(name);
+    node = view_.node_view(name);
+    if (machine == nullptr || node == nullptr) co_return ReconcileResult{kPollInterval};
+  }
+  if (node == nullptr) {
+    // The Node object is gone: nothing may be done to a machine without one.
+    intents_.erase(name);
+    scratch_.erase(name);
+    if (!machine->status.operation.id.empty()) {
+      NodePowerStatus status = machine->status;
+      status.operation = {};
+      status.power_state = PowerState::Unknown;
+      auto written = co_await write(machine, std::move(status));
+      if (!written) co_return written.error();
+    }
+    co_return ReconcileResult{};
+  }
+  co_return co_await reconcile_known(std::move(machine), std::move(node));
+}
+
+kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile_known(
+    std::shared_ptr<const NodePower> machine, std::unique_ptr<NodeView> node) {
+  NodePowerStatus status = merged(*machine, *node);
+  const bool begins = machine->status.operation.id.empty() && !status.operation.id.empty();
+  if (status != machine->status) {
+    auto written = co_await write(machine, status);
+    if (!written) {
+      // Somebody was faster: the action is dropped and decided again from the new state.
+      if (callbacks_.pass_wanted) callbacks_.pass_wanted();
+      co_return written.error();
+    }
+    machine = *written;
+    node = view_.node_view(machine->meta.name);
+    if (node == nullptr) co_return ReconcileResult{};
+  }
+  if (begins) {
+    const api::Operation& operation = machine->status.operation;
+    log::info("operation started", {{"node", machine->meta.name},
+                                    {"operation", operation.id},
+                                    {"kind", kind_word(operation.kind)},
+                                    {"reason", operation.reason},
+                                    {"policy", operation.policy},
+                                    {"pods", operation.moves.size()}});
+    metrics_.add("kwatt_operations_started_total", "Operations committed, by kind.",
+                 {{"kind", std::string(kind_word(operation.kind))}, {"reason", operation.reason}});
+    tell(*machine, false, operation.reason, operation.kind,
+         fmt::format("{} ({}, policy {}): {}", kind_word(operation.kind), operation.reason,
+                     operation.policy, machine->status.decision.message));
+  }
+  if (!machine->status.operation.id.empty()) {
+    co_return co_await operate(std::move(machine), std::move(*node));
+  }
+  co_return co_await observe(std::move(machine), *node);
+}
+
+NodePowerStatus MachineReconciler::merged(const NodePower& machine, const NodeView& node) {
+  NodePowerStatus status = machine.status;
+  const auto found = intents_.find(machine.meta.name);
+  if (found == intents_.end()) return status;
+  Intent intent = std::move(found->second);
+  intents_.erase(found);
+  const TimePoint now = view_.now();
+
+  if (intent.memory && status.memory == intent.memory_before) status.memory = *intent.memory;
+  merge_decision(intent.decision, now, status.decision);
+  if (intent.action && status.operation.id.empty()) {
+    NodeView current = node;
+    auto present = std::make_shared<NodePower>(machine);
+    present->status = status;
+    current.machine = std::move(present);
+    status = planner::begin(current, *intent.action, intent.policy, *intent.spec, new_uuid(), now);
+    scratch_.erase(machine.meta.name);
+  }
+  return status;
+}
+
+kube::Task<Result<void>> MachineReconciler::create(std::string name) {
+  NodePower object;
+  object.meta.name = name;
+  auto answer = co_await client_.create(kube::resources::node_powers(), "", api::encode(object));
+  if (!answer) {
+    if (answer.error().code == ErrorCode::already_exists) co_return Result<void>();
+    co_return answer.error().with_context("creating NodePower " + name);
+  }
+  auto now = std::make_shared<NodePower>();
+  if (auto decoded = api::decode(*answer, *now); !decoded) co_return decoded.error();
+  view_.wrote_machine("", now);
+  co_return Result<void>();
+}
+
+kube::Task<Result<std::shared_ptr<const NodePower>>> MachineReconciler::write(
+    std::shared_ptr<const NodePower> machine, NodePowerStatus status) {
+  NodePower next = *machine;
+  next.status = std::move(status);
+  if (next.status.power_state != machine->status.power_state) {
+    next.status.power_state_since = view_.now();
+  }
+  // Server-side apply of everything but the agent's report; the resourceVersion in it makes the
+  // write a compare-and-swap: 409 if anybody, the agent too, was faster.
+  auto answer = co_await client_.patch(kube::resources::node_powers(), {"", next.meta.name},
+                                       kube::Client::PatchType::apply, kStatusManager, "status",
+                                       api::apply_status(next.meta, next.status));
+  if (!answer) co_return answer.error().with_context("status of NodePower " + next.meta.name);
+  auto now = std::make_shared<NodePower>();
+  if (auto decoded = api::decode(*answer, *now); !decoded) co_return decoded.error();
+  view_.wrote_machine(machine->meta.resource_version, now);
+  co_return std::shared_ptr<const NodePower>(now);
+}
+
+std::shared_ptr<const api::EnergyPolicySpec> MachineReconciler::spec_of(
+    const std::string& policy) const {
+  const auto found = view_.stores().policies.get(policy);
+  // An operation outlives its policy: the default timeouts then count.
+  if (found == nullptr || !api::validate(found->spec).empty()) {
+    return std::make_shared<const api::EnergyPolicySpec>();
+  }
+  return {found, &found->spec};
+}
+
+kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
+    std::shared_ptr<const NodePower> machine, NodeView node) {
+  const std::string name = machine->meta.name;
+  const auto spec = spec_of(machine->status.operation.policy);
+  Scratch scratch = scratch_[name];
+  if (scratch.operation_id != machine->status.operation.id) {
+    scratch = Scratch{};
+    scratch.operation_id = machine->status.operation.id;
+  }
+  if (scratch.step != machine->status.operation.step) {
+    scratch.step = machine->status.operation.step;
+    scratch.reset_sent = false;
+    scratch.lease_at_step.clear();
+  }
+
+  planner::Observation seen;
+  seen.node = &node;
+  seen.machine = std::exchange(scratch.machine, std::nullopt);
+  seen.bmc_error = std::exchange(scratch.bmc_error, {});
+  seen.evictions = std::exchange(scratch.evictions, {});
+  seen.reset_sent = scratch.reset_sent;
+  if (machine->status.operation.kind == OperationKind::PowerOn && !node.ready) {
+    const std::string renewed = co_await lease_renewed(name);
+    if (scratch.lease_at_step.empty()) {
+      scratch.lease_at_step = renewed.empty() ? "none" : renewed;
+    } else {
+      seen.lease_renewed_since_start = !renewed.empty() && renewed != scratch.lease_at_step;
+    }
+  }
+  seen.now = view_.now();
+  const planner::Step step = planner::next_step(machine->status, seen, *spec);
+  const api::Operation before = machine->status.operation;
+
+  if (step.next != machine->status) {
+    auto written = co_await write(machine, step.next);
+    if (!written) {
+      scratch_[name] = scratch;
+      co_return written.error();
+    }
+    machine = *written;
+  }
+  if (machine->status.operation.step != scratch.step) {
+    scratch.step = machine->status.operation.step;
+    scratch.reset_sent = false;
+    scratch.lease_at_step.clear();
+  }
+  for (const planner::Effect& effect : step.effects) {
+    auto done = co_await perform(effect, before, machine, scratch);
+    if (!done) {
+      scratch_[name] = scratch;
+      if (done.error().code != ErrorCode::conflict) {
+        log::warn("an effect failed", {{"node", name},
+                                       {"operation", before.id},
+                                       {"step", before.step},
+                                       {"error", done.error()}});
+      }
+      co_return done.error();
+    }
+  }
+  if (!step.finished && step.message.empty()) {
+    scratch_[name] = scratch;
+    co_return ReconcileResult{step.again_after};
+  }
+  announce(*machine, before, step);
+  if (!step.finished) {
+    scratch_[name] = scratch;
+    co_return ReconcileResult{step.again_after};
+  }
+  scratch_.erase(name);
+  if (callbacks_.pass_wanted) callbacks_.pass_wanted();
+  co_return ReconcileResult{kPollInterval};
+}
+
+void MachineReconciler::tell(const NodePower& machine, bool warning, std::string reason,
+                             OperationKind kind, std::string note) {
+  kube::EventNote event;
+  event.regarding = {"v1", "Node", "", machine.meta.name, machine.meta.name};
+  event.related = kube::ObjectReference{"kwatt.dev/v1alpha1", "NodePower", "", machine.meta.name,
+                                        machine.meta.uid};
+  event.warning = warning;
+  event.reason = std::move(reason);
+  event.action = kind_word(kind);
+  event.note = std::move(note);
+  events_.record(std::move(event));
+}
+
+void MachineReconciler::announce(const NodePower& machine, const api::Operation& operation,
+                                 const planner::Step& step) {
+  const std::string& name = machine.meta.name;
+  const std::string kind(kind_word(operation.kind));
+  const std::string reason(api::to_string(step.reason));
+  log::write(step.failed ? log::Level::warn : log::Level::info,
+             step.finished ? "operation finished" : "operation",
+             {{"node", name},
+              {"operation", operation.id},
+              {"kind", kind},
+              {"step", operation.step},
+              {"reason", reason},
+              {"message", step.message}});
+  tell(machine, step.failed, reason, operation.kind, step.message);
+  if (!step.finished) return;
+  metrics_.add("kwatt_operations_finished_total", "Operations that ended, by kind and result.",
+               {{"kind", kind}, {"result", step.failed ? "failed" : "ok"}, {"reason", reason}});
+  if (callbacks_.action_done) {
+    callbacks_.action_done(
+        operation.policy,
+        fmt::format("{} {}: {}{}", kind, name, step.failed ? "failed: " : "", step.message));
+  }
+}
+
+kube::Task<Result<void>> MachineReconciler::perform(planner::Effect effect,
+                                                    api::Operation operation,
+                                                    std::shared_ptr<const NodePower> machine,
+                                                    Scratch& scratch) {
+  if (!fence_()) co_return fail(ErrorCode::cancelled, "not the leader any more");
+  const std::string name = machine->meta.name;
+  if (auto* patch = std::get_if<planner::PatchNode>(&effect)) {
+    auto node = view_.node(name);
+    if (node == nullptr) co_return fail(ErrorCode::not_found, "Node " + name + " is gone");
+    co_return co_await patch_node(client_, view_, std::move(node), std::move(*patch));
+  }
+  if (auto* evict = std::get_if<planner::EvictPods>(&effect)) {
+    if (callbacks_.evicted) callbacks_.evicted(name, operation);
+    scratch.evictions = co_await evict_pods(client_, std::move(evict->pods));
+    co_return Result<void>();
+  }
+  if (auto* change = std::get_if<planner::ResetMachine>(&effect)) {
+    co_return co_await reset(*change, std::move(operation), std::move(machine), scratch);
+  }
+  co_await read_machine(std::move(machine), scratch);
+  co_return Result<void>();
+}
+
+kube::Task<Result<void>> MachineReconciler::reset(planner::ResetMachine change,
+                                                  api::Operation operation,
+                                                  std::shared_ptr<const NodePower> machine,
+                                                  Scratch& scratch) {
+  using Kind = planner::ResetMachine::Kind;
+  const std::string name = machine->meta.name;
+  if (change.kind != Kind::on) {
+    // Our cache may lag behind a pod that was bound a moment ago: ask the API server itself.
+    auto pods = co_await workload_pods_on(client_, name);
+    if (!pods) co_return pods.error();
+    if (!pods->empty()) {
+      co_return fail(ErrorCode::unavailable,
+                     fmt::format("{} runs {}: it is not switched off", name, pods->front()));
+    }
+    if (!fence_()) co_return fail(ErrorCode::cancelled, "not the leader any more");
+  }
+  auto driver = co_await drivers_.get(machine);
+  if (!driver) {
+    scratch.bmc_error = driver.error().text();
+    co_return Result<void>();
+  }
+  const auto kind = change.kind == Kind::on                  ? hardware::Reset::on
+                    : change.kind == Kind::graceful_shutdown ? hardware::Reset::graceful_shutdown
+                                                             : hardware::Reset::force_off;
+  const std::string word = change.kind == Kind::on                  ? "On"
+                           : change.kind == Kind::graceful_shutdown ? "GracefulShutdown"
+                                                                    : "ForceOff";
+  auto done = co_await (*driver)->reset(kind, machine->status.operation.id);
+  log::info("machine command", {{"node", name},
+                                {"operation", operation.id},
+                                {"reset", word},
+                                {"result", done ? "accepted" : done.error().text()}});
+  metrics_.add("kwatt_machine_commands_total", "Commands sent to BMCs.",
+               {{"reset", word}, {"result", done ? "accepted" : "failed"}});
+  if (!done) {
+    if (done.error().code == ErrorCode::unauthorized) drivers_.forget(name);
+    scratch.bmc_error = done.error().text();
+  } else {
+    scratch.reset_sent = true;
+  }
+  co_return Result<void>();
+}
+
+kube::Task<void> MachineReconciler::read_machine(std::shared_ptr<const NodePower> machine,
+                                                 Scratch& scratch) {
+  const std::string name = machine->meta.name;
+  auto driver = co_await drivers_.get(machine);
+  if (!driver) {
+    scratch.bmc_error = driver.error().text();
+    co_return;
+  }
+  auto state = co_await (*driver)->state();
+  if (!state) {
+    if (state.error().code == ErrorCode::unauthorized) drivers_.forget(name);
+    scratch.bmc_error = state.error().text();
+    co_return;
+  }
+  scratch.machine = to_power_state(*state);
+}
+
+kube::Task<std::string> MachineReconciler::lease_renewed(std::string node) {
+  auto body = co_await client_.get(kube::resources::leases(), {"kube-node-lease", node});
+  if (!body) co_return "";
+  api::Lease lease;
+  if (!api::decode(*body, lease)) co_return "";
+  co_return lease.renew_time;
+}
+
+// No operation: keep the recorded power state true, and the shown watts fresh enough.
+kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
+    std::shared_ptr<const NodePower> machine, const NodeView& node) {
+  const std::string name = machine->meta.name;
+  NodePowerStatus status = machine->status;
+  if (node.ready) {
+    status.power_state = PowerState::On;
+    status.memory.powered_off_by_us = false;
+  } else if (node.has_driver) {
+    const MonotonicPoint now = view_.clock().monotonic();
+    MonotonicPoint& last = last_poll_[name];
+    if (last == MonotonicPoint{} || now - last >= kPollInterval) {
+      last = now;
+      Scratch scratch;
+      co_await read_machine(machine, scratch);
+      if (const auto state = polled_state(status, scratch.machine)) status.power_state = *state;
+    }
+  } else if (status.power_state == PowerState::On) {
+    status.power_state = PowerState::Unknown;
+  }
+  const std::int64_t watts = shown_watts(node);
+  const bool changed = status != machine->status;
+  const bool stale = !machine->status.power_state_since ||
+                     view_.now() - *machine->status.power_state_since >= kWattsInterval;
+  if (changed || (watts != status.watts && (status.watts == 0 || watts == 0)) ||
+      (stale && std::abs(watts - status.watts) * 10 > status.watts)) {
+    status.watts = watts;
+  }
+  if (status != machine->status) {
+    auto written = co_await write(machine, std::move(status));
+    if (!written) co_return written.error();
+    if (callbacks_.pass_wanted) callbacks_.pass_wanted();
+  }
+  co_return ReconcileResult{kPollInterval};
+}
+
+}  // namespace kwatt::reconcilers

@@ -1,0 +1,29 @@
+#pragma once
+// POST /metrics-ingest: samples pushed by the agents, each accepted only for the node that its
+// token was issued on.
+#include <functional>
+
+#include "base/clock.hpp"
+#include "base/metrics.hpp"
+#include "net/server.hpp"
+#include "servers/token_reviewer.hpp"
+#include "telemetry/sample_store.hpp"
+
+namespace kwatt::servers {
+
+struct IngestDependencies {
+  TokenReviewer& reviewer;
+  telemetry::SampleStore& samples;
+  const Clock& clock;
+  Metrics& metrics;
+  // Whether this replica leads; a follower takes samples as well (its caches stay warm) and says so
+  // in the reply, as it is no sign of life of a controller that acts.
+  std::function<bool()> leading;
+  std::function<void(const std::string& node)> first_sample;  // a node that had none before
+};
+
+// 204 with Kwatt-Leading: true|false; 400 with the JSON path of what is wrong; 401, 403 (another
+// node's samples), 413, 405, 404.
+net::Handler ingest_handler(IngestDependencies dependencies);
+
+}  // namespace kwatt::servers
