@@ -224,7 +224,7 @@ struct LastPass {
 
 // What a policy must remember between passes and across restarts.
 struct PolicyMemory {
-  std::optional<TimePoint> high_since;  // awake nodes above highUtilizationPercent since then
+  std::optional<TimePoint> high_since;       // awake nodes above highUtilizationPercent since then
   std::int64_t saved_milliwatt_seconds = 0;  // saved, but not yet a whole watt-hour
   bool operator==(const PolicyMemory&) const = default;
 };
