@@ -2,11 +2,14 @@
 
 import base64
 import json
+import os
 import shutil
 import ssl
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -27,6 +30,14 @@ def request(url, method="GET", body=None, headers=None, tls=None):
     with reply:
         text = reply.read().decode()
         return SimpleNamespace(status=reply.status, headers=reply.headers, text=text, json=lambda: json.loads(text))
+
+
+@pytest.fixture
+def tmp_path():
+    """In memory where there is such a place: a machine has some 150 files, and its room is a matter of a moment."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="lab-", dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
