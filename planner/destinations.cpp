@@ -1,5 +1,7 @@
 #include "planner/destinations.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "planner/filters/filters.hpp"
@@ -68,6 +70,17 @@ Tier tier_of(const NodeView& node, TimePoint now) {
   const bool weak =
       labels.get(names::kLabelFrequency) == "low" || labels.get(names::kLabelCapped) == "true";
   return weak ? Tier::last_resort : Tier::normal;
+}
+
+bool counts_as_awake(const NodeView& node) {
+  if (node.power_state() != api::PowerState::On || !node.ready || node.node->unschedulable ||
+      (!node.operation().id.empty() && node.operation().kind == api::OperationKind::PowerOff)) {
+    return false;
+  }
+  const auto& taints = node.node->taints;
+  return !node.control_plane || std::none_of(taints.begin(), taints.end(), [](const auto& taint) {
+    return taint.effect == "NoSchedule" || taint.effect == "NoExecute";
+  });
 }
 
 std::string why_no_destination(const NodeView& node, TimePoint now) {

@@ -13,6 +13,10 @@ Tier tier_of(const NodeView& node, TimePoint now);
 // A sentence for a node that is none.
 std::string why_no_destination(const NodeView& node, TimePoint now);
 
+// Does the node count towards minAwake? It must be on, ready, schedulable, not on its way out, and
+// open to ordinary pods: a tainted control-plane node is no capacity.
+bool counts_as_awake(const NodeView& node);
+
 // annotation kwatt.dev/override: "on,until=2026-11-20T18:00:00Z" or "off,until=…"; without until it
 // holds until it is removed. An override that is over, or absent, is none.
 struct Override {

@@ -2,6 +2,8 @@
 // The levers: each looks at one pass and proposes actions or says why not. plan() calls them in a
 // fixed order and combines the proposals (one action per node, budgets, minAwake).
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,13 @@
 
 namespace kwatt::planner {
 
+// Pods without a node, as one pass sees them; see settle() in planner/pending.hpp.
+struct Demand {
+  // Unschedulable for lack of resources: they fit no awake node but an off one (or one that is
+  // coming up). In the order in which kube-scheduler would take them.
+  std::vector<std::shared_ptr<const api::Pod>> waiting;
+};
+
 // What all levers of one pass share.
 struct Pass {
   const Snapshot& snapshot;
@@ -17,6 +26,7 @@ struct Pass {
   const api::EnergyPolicySpec& spec;
   const std::vector<NodeName>& selected;  // sorted
   WhatIf& what_if;                        // room on awake nodes, with everything reserved so far
+  std::optional<Demand> demand = std::nullopt;  // filled by the first lever that asks (settle())
 };
 
 // Proposals in order of preference, and for every selected node the lever looked at and refused,
@@ -24,6 +34,7 @@ struct Pass {
 struct Proposal {
   std::vector<Action> actions;
   std::map<NodeName, Verdict> refusals;
+  std::optional<Duration> next_wake = std::nullopt;  // when a refusal ends by time alone
 };
 
 // Pods that are unschedulable for lack of resources and fit an off node (api.md), and the cheapest
@@ -47,6 +58,9 @@ struct WindowMean {
   bool has_power = false;
 };
 std::optional<WindowMean> window_mean(const NodeView& node, Duration window, TimePoint now);
+
+// How old a node's newest sample may be: three times its period, at least 30 s.
+Duration stale_after(const NodeView& node);
 
 // Why this node may not lose its machine or its pods, whatever the lever (control plane, excluded,
 // foreign owner, cool-down, cycle limit, no driver, …); nullopt: nothing speaks against it.

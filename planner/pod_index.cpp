@@ -70,7 +70,9 @@ void PodIndex::face_changed(NodeId node) {
     if (!c.static_result.empty()) c.static_result[node] = 0;
   }
   for (Counter& counter : counters_) {
-    if (counter.kind == Counter::Kind::spread) counter.stale = true;
+    if (counter.kind != Counter::Kind::spread) continue;
+    const auto& spread = classes_[counter.owner].shown.spec->topology_spread[counter.term];
+    if (spread.node_taints_policy == "Honor") counter.stale = true;
   }
 }
 

@@ -372,6 +372,19 @@ std::optional<Unfit> WhatIf::place_on(const std::shared_ptr<const api::Pod>& pod
   return std::nullopt;
 }
 
+bool WhatIf::put(const std::shared_ptr<const api::Pod>& pod, const NodeName& node) {
+  const auto id = impl_->id_of(node);
+  if (!id || impl_->room.tier(*id) == Tier::none) return false;
+  const std::size_t before = mark();
+  impl_->take_off(*pod);
+  if (!impl_->passes(impl_->index.class_of(*pod), *id)) {
+    impl_->rollback(before);
+    return false;
+  }
+  impl_->add(*pod, *id);
+  return true;
+}
+
 void WhatIf::remove(const api::Pod& pod) {
   impl_->take_off(pod);
 }

@@ -49,6 +49,8 @@ class WhatIf {
   std::optional<NodeName> place(const std::shared_ptr<const api::Pod>& pod);
   // The same with a destination chosen by the caller; nullopt: done, else why not.
   std::optional<Unfit> place_on(const std::shared_ptr<const api::Pod>& pod, const NodeName& node);
+  // The same without the sentence: true if it was placed there.
+  bool put(const std::shared_ptr<const api::Pod>& pod, const NodeName& node);
   // Counts a pod off its node without placing it (it will be gone).
   void remove(const api::Pod& pod);
   // After place() found nothing: how many destinations each filter refused, most first, and the
