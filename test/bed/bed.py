@@ -77,8 +77,7 @@ class Bed:
             for name, wanted in self._wanted.items():
                 if wanted:
                     self._run(name)
-            if self._wanted["kube-controller-manager"]:
-                self._await(lambda: self.api.find("ServiceAccount", "default", "default"), "default service account")
+            self._default_service_account("default")
             self._await(lambda: heartbeat.in_force(self.api), "the kubelet label policy")
         except BaseException:
             self.stop()
@@ -188,8 +187,7 @@ class Bed:
     def create_namespace(self, name, labels=None):
         """Returns when pods can be created in it (its default service account exists)."""
         self.api.create(objects.namespace(name, labels))
-        if self._wanted["kube-controller-manager"]:
-            self._await(lambda: self.api.find("ServiceAccount", "default", name), f"service account of {name}")
+        self._default_service_account(name)
 
     def create_node(self, name, wait=True, **options):
         """Creates objects.node(name, **options); returns it, Ready if wait."""
@@ -275,6 +273,12 @@ class Bed:
                 process.check()
             return condition()
         return wait_until(checked, START_SECONDS, what)
+
+    def _default_service_account(self, namespace):
+        """Pods are refused without it; made by hand where no controller-manager makes it."""
+        if not self._wanted["kube-controller-manager"]:
+            self.api.create(objects.service_account("default", namespace))
+        self._await(lambda: self.api.find("ServiceAccount", "default", namespace), f"service account of {namespace}")
 
     def _client_cert(self, user, groups):
         safe = "".join(c if c.isalnum() or c in "-." else "-" for c in user)

@@ -7,10 +7,15 @@ def namespace(name, labels=None):
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels or {})}}
 
 
+def service_account(name, namespace="default"):
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+
+
 def node(name, cpu="8", memory="32Gi", pods=110, zone=None, labels=None, annotations=None, taints=None,
-         extended=None, kwok=True, unschedulable=False):
+         extended=None, kwok=True, unschedulable=False, ready=False):
     """A kwok node as its kubelet would register it. `taints` are dicts {key, value?, effect}; `extended` adds
-    resources such as {"example.com/gpu": 2}. With kwok=False nothing plays its kubelet: it stays NotReady."""
+    resources such as {"example.com/gpu": 2}. With kwok=False nothing plays its kubelet: it stays NotReady, or, with
+    ready=True, Ready until a controller-manager misses its heartbeat."""
     resources = {"cpu": str(cpu), "memory": str(memory), "pods": str(pods), "ephemeral-storage": "100Gi",
                  **{key: str(value) for key, value in (extended or {}).items()}}
     all_labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
@@ -25,11 +30,12 @@ def node(name, cpu="8", memory="32Gi", pods=110, zone=None, labels=None, annotat
         spec["taints"] = taints
     if unschedulable:
         spec["unschedulable"] = True
+    conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}] if ready else []
     return {
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": all_labels, "annotations": all_annotations},
         "spec": spec,
-        "status": {"capacity": resources, "allocatable": dict(resources),
+        "status": {"capacity": resources, "allocatable": dict(resources), "conditions": conditions,
                    "nodeInfo": {"architecture": "amd64", "operatingSystem": "linux", "kernelVersion": "6.1.0",
                                 "osImage": "kwok", "containerRuntimeVersion": "kwok://0.7.0",
                                 "kubeletVersion": "v1.34.4", "kubeProxyVersion": "", "machineID": name,

@@ -21,7 +21,8 @@ BED_SCRIPT = Path(__file__).with_name("bed.py")
 
 @pytest.fixture(scope="module")
 def bed():
-    with Bed(timers=Timers(node_monitor_grace="8s", node_lease_seconds=6)) as running:
+    with Bed(timers=Timers(node_monitor_grace="8s", node_lease_seconds=6),
+             scheduler_config={"percentageOfNodesToScore": 100}) as running:
         yield running
 
 
@@ -183,6 +184,19 @@ def test_many_objects_are_created_by_several_processes(bed, monkeypatch):
     assert len(pods) == 250 and {pod["spec"]["nodeName"] for pod in pods} == set(names)
     with pytest.raises(RuntimeError, match="already exists"):
         bulk.create_all(bed, bulk.bound_pods(250, names, "bulk"))
+
+
+def test_a_bed_without_controllers_keeps_what_is_written_into_it(tmp_path):
+    with Bed(tmp_path, kwok=False, scheduler=False, controller_manager=False, audit=True) as bare:
+        bare.create_namespace("load")
+        bulk.create_all(bare, [objects.node("static", kwok=False, ready=True)])
+        bulk.create_all(bare, bulk.bound_pods(3, ["static"], "load"))
+        assert objects.node_is_ready(bare.api.get("Node", "static"))
+        assert len(bare.api.list("Pod", "load")) == 3
+        assert set(bare.process_names()) == {"etcd", "kube-apiserver"}
+        requests = [json.loads(line) for line in bare.audit_log.read_text().splitlines()]
+    created = [one for one in requests if one["verb"] == "create" and one["objectRef"]["resource"] == "pods"]
+    assert len(created) == 3 and created[0]["requestObject"]["spec"]["nodeName"] == "static"
 
 
 def test_no_process_outlives_a_killed_owner(tmp_path):
