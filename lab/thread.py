@@ -94,6 +94,14 @@ class RoomThread:
 
         return self._await(add())
 
+    def remove_machine(self, name: str) -> None:
+        """Takes it out of the room; its agent is killed. Nothing happens if it is not there."""
+        async def remove() -> None:
+            if name in self._room.machines:
+                await self._room.remove(name)
+
+        self._await(remove())
+
     def machine(self, name: str) -> dict[str, Any]:
         return self.call(lambda room: room.describe(room.machines[name]))
 

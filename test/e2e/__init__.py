@@ -1,0 +1,1 @@
+"""End-to-end cases: kubectl is the client, an observer checks the invariants from outside."""
