@@ -4,18 +4,17 @@
 #include <string>
 #include <string_view>
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include "base/clock.hpp"
 #include "kube/client.hpp"
 #include "kube/work_queue.hpp"
+#include "net/run.hpp"
 
 namespace kwatt::kube {
 
 class AsyncQueue {
  public:
-  AsyncQueue(boost::asio::any_io_executor executor, WorkQueueOptions options, const Clock& clock);
+  // `clock` outlives it.
+  AsyncQueue(WorkQueueOptions options, const Clock& clock);
 
   void add(std::string_view key, int priority = kPriorityNormal, Duration after = Duration{0});
   void add_rate_limited(std::string_view key, int priority = kPriorityNormal);
@@ -28,11 +27,9 @@ class AsyncQueue {
   const WorkQueue& state() const { return queue_; }
 
  private:
-  void wake();
-
   const Clock& clock_;
   WorkQueue queue_;
-  boost::asio::steady_timer changed_;
+  net::Signal changed_;
 };
 
 }  // namespace kwatt::kube

@@ -30,7 +30,8 @@ class TokenSource {
   const Clock& clock_;
   ReadFile read_;
   std::optional<std::string> cached_;
-  MonotonicPoint read_at_{};
+  MonotonicPoint read_at_{};                 // of the cached token
+  std::optional<MonotonicPoint> failed_at_;  // of the last reading, if it failed
 };
 
 // CA bundle and client certificate. Files are looked at before every use and read when they

@@ -45,7 +45,7 @@ class EventCorrelator {
     enum class Kind { create, repeat, drop };
     Kind kind = Kind::drop;
     std::string name;
-    std::string note;
+    std::string note;  // create; later occurrences cannot change it
     std::int64_t count = 1;
   };
   Decision decide(const EventNote& note, TimePoint wall, MonotonicPoint now);

@@ -10,13 +10,8 @@ namespace kwatt::kube {
 
 bool has_finalizer(const api::ObjectMeta& meta, std::string_view finalizer);
 
-// The JSON patches; each starts with a test, so that a list that changed meanwhile is a conflict of
-// the server's ("the server rejected our request" 422, mapped to conflict by the functions below).
-std::string add_finalizer_patch(const api::ObjectMeta& meta, std::string_view finalizer);
-std::string remove_finalizer_patch(const api::ObjectMeta& meta, std::string_view finalizer);
-
 // Adds it if it is not there, before the first side effect: then return and wait for the event.
-// Errors: conflict (the list changed: re-read and decide again), not_found, ….
+// Errors: conflict (the finalizers changed meanwhile: re-read and decide again), not_found, ….
 Task<Result<void>> add_finalizer(Client& client, Resource resource, api::ObjectMeta meta,
                                  std::string finalizer, std::string field_manager);
 // Removes it after the clean-up. An object or finalizer that is gone already is fine.

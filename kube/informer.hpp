@@ -46,7 +46,7 @@ class Informer {
     Result<std::string> change(Change change, std::string_view json) override {
       Result<T> object = decode_(json);
       if (!object) return object.error();
-      std::string version = resource_version_of(*object);
+      std::string version = kube::resource_version_of(*object);
       change_ = change;
       pending_ = std::move(*object);
       return version;

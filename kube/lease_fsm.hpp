@@ -35,7 +35,8 @@ struct LeaseRecord {
 struct LeaseEvent {
   enum class Kind {
     start,
-    record,    // the Lease was read or seen on the watch: record
+    record,    // the Lease was read from the server just now: record
+    seen,      // the watch showed a change, perhaps an old one: record
     absent,    // there is no Lease
     written,   // our create or update succeeded: record as the server answered
     conflict,  // somebody else wrote first, or created it first
@@ -82,21 +83,26 @@ class LeaseFsm {
 
  private:
   void observe(const LeaseRecord& record, MonotonicPoint now);
-  LeaseAction decide(const LeaseEvent& event);
-  LeaseAction try_again(const LeaseEvent& event);
-  LeaseAction acquire(const LeaseEvent& event);
+  LeaseAction as_holder(const LeaseEvent& event);
+  LeaseAction as_candidate(const LeaseEvent& event);
+  LeaseAction as_leaver(const LeaseEvent& event);
+  LeaseAction try_to_take(const LeaseEvent& event);
   LeaseAction renew(const LeaseEvent& event);
-  LeaseAction written(const LeaseEvent& event);
+  LeaseAction give_up(const LeaseEvent& event);
+  LeaseAction wait(MonotonicPoint until) const;
+  LeaseAction request(LeaseAction::Kind kind, const LeaseEvent& event,
+                      LeaseRecord record = {}) const;
   LeaseAction lose();
+  LeaseAction stop();
+  LeaseRecord our_record(const LeaseEvent& event) const;
   MonotonicPoint others_expiry() const;
-  MonotonicPoint request_deadline(MonotonicPoint now) const;
+  MonotonicPoint retry_time(MonotonicPoint now);
 
   LeaseOptions options_;
   Random random_;
-  LeaseRecord observed_;
-  MonotonicPoint observed_at_{};
-  bool seen_ = false;  // observed_ is a record of the server
-  bool holding_ = false, lost_ = false, releasing_ = false, stopped_ = false;
+  LeaseRecord observed_;          // the newest record we know; "" resource version: none
+  MonotonicPoint observed_at_{};  // when it last changed before our eyes
+  bool holding_ = false, lost_ = false, leaving_ = false, stopped_ = false;
   MonotonicPoint renewed_at_{};
 };
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "api/json_stream.hpp"
+#include "api/status.hpp"
 #include "base/metrics.hpp"
 #include "kube/client.hpp"
-#include "kube/json_stream.hpp"
-#include "kube/status_error.hpp"
 #include "kube/watch_fsm.hpp"
 
 namespace kwatt::kube {
@@ -24,7 +24,7 @@ struct WatchTarget {
 
 struct ReflectorOptions {
   WatchOptions watch{};
-  StreamLimits limits{};
+  api::JsonLimits limits{};
   Duration list_idle = std::chrono::seconds{30};  // a list that delivers nothing for so long failed
 };
 
@@ -59,17 +59,17 @@ class Reflector {
   Task<WatchEvent> list(const WatchAction& action);
   Task<Result<WatchEvent>> read_list(net::BodyStream& stream);
   Task<WatchEvent> open_watch(const WatchAction& action);
-  Task<WatchEvent> read_watch();
-  WatchEvent take_frame(std::string_view json);
+  Task<WatchAction> read_watch();
+  Result<void> take_frame(std::string& json);
+  WatchEvent event_of(std::string& json);
+  Task<WatchEvent> failed_response(net::BodyStream& stream);
   WatchEvent failed(WatchFailure failure, const Error& error);
   WatchEvent failed(const Error& error);
-  WatchEvent failed(const Status& status, std::string_view doing);
-  Task<WatchEvent> failed_response(net::BodyStream& stream, std::string_view doing);
+  WatchEvent failed(const api::Status& status);
   WatchEvent event(WatchEvent::Kind kind) const;
   std::string query(const WatchAction& action) const;
-  void count(const std::string& name, const std::string& help, std::string_view label,
-             std::string_view value);
-  void init_metrics();
+  void count(const char* name, const char* help, std::string_view label, std::string_view value,
+             double by = 1);
 
   Client& client_;
   WatchTarget target_;
@@ -79,7 +79,8 @@ class Reflector {
   Metrics& metrics_;
   WatchFsm fsm_;
   std::unique_ptr<net::BodyStream> stream_;  // of the watch
-  FrameStream frames_;
+  api::ValueSplitter frames_;
+  WatchAction after_frame_{};    // what the machine wants after the frame taken last
   MonotonicPoint give_up_at_{};  // of the watch: its timeout and a margin
   std::string path_;
 };

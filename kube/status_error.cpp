@@ -4,7 +4,8 @@
 #include <charconv>
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
+
+#include "api/decode.hpp"
 
 namespace kwatt::kube {
 namespace {
@@ -12,28 +13,6 @@ namespace {
 // A body may claim any wait; nobody sleeps longer than this because of one.
 constexpr std::int64_t kLongestRetryAfter = 3600;
 constexpr std::size_t kMessageLimit = 4096;
-
-using Value = rapidjson::Value;
-
-const Value* member(const Value& object, const char* key) {
-  const auto found = object.FindMember(key);
-  return found == object.MemberEnd() ? nullptr : &found->value;
-}
-
-std::string text(const Value& object, const char* key) {
-  const Value* value = member(object, key);
-  if (value == nullptr || !value->IsString()) return {};
-  return std::string(value->GetString(), value->GetStringLength()).substr(0, kMessageLimit);
-}
-
-std::int64_t integer(const Value& object, const char* key) {
-  const Value* value = member(object, key);
-  return value != nullptr && value->IsInt64() ? value->GetInt64() : 0;
-}
-
-Duration seconds(std::int64_t count) {
-  return std::chrono::seconds{std::clamp<std::int64_t>(count, 0, kLongestRetryAfter)};
-}
 
 }  // namespace
 
@@ -43,40 +22,25 @@ std::optional<Duration> parse_retry_after(std::string_view header) {
   if (error != std::errc{} || end != header.data() + header.size() || count < 0) {
     return std::nullopt;
   }
-  return seconds(count);
+  return std::chrono::seconds{std::min(count, kLongestRetryAfter)};
 }
 
-std::optional<Status> parse_status(std::string_view json) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject()) return std::nullopt;
-  if (text(document, "kind") != "Status") return std::nullopt;
-  Status status;
-  status.code = static_cast<int>(std::clamp<std::int64_t>(integer(document, "code"), 0, 999));
-  status.reason = text(document, "reason");
-  status.message = text(document, "message");
-  const Value* details = member(document, "details");
-  if (details == nullptr || !details->IsObject()) return status;
-  if (const auto after = integer(*details, "retryAfterSeconds"); after > 0) {
-    status.retry_after = seconds(after);
+api::Status status_of_response(int http_status, std::string_view retry_after,
+                               std::string_view body) {
+  api::Status status;
+  if (!api::decode(body, status) || !status.is_status()) {
+    status = {};
+    status.message = std::string(body.substr(0, kMessageLimit));
   }
-  const Value* causes = member(*details, "causes");
-  if (causes == nullptr || !causes->IsArray()) return status;
-  for (const Value& cause : causes->GetArray()) {
-    if (cause.IsObject()) status.causes.push_back(text(cause, "reason"));
+  if (status.code <= 0 || status.code > 999) status.code = http_status;
+  if (const auto after = parse_retry_after(retry_after)) {
+    status.details.retry_after_seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(*after).count();
   }
   return status;
 }
 
-Status status_of_response(int http_status, std::string_view retry_after, std::string_view body) {
-  Status status = parse_status(body).value_or(Status{});
-  if (status.code == 0) status.code = http_status;
-  if (status.message.empty()) status.message = std::string(body.substr(0, kMessageLimit));
-  if (const auto after = parse_retry_after(retry_after)) status.retry_after = after;
-  return status;
-}
-
-ErrorCode code_of(const Status& status) {
+ErrorCode code_of(const api::Status& status) {
   struct Entry {
     std::string_view reason;
     ErrorCode code;
@@ -136,18 +100,19 @@ ErrorCode code_of(const Status& status) {
   }
 }
 
-bool resource_version_too_large(const Status& status) {
-  return std::find(status.causes.begin(), status.causes.end(), "ResourceVersionTooLarge") !=
-         status.causes.end();
+bool resource_version_too_large(const api::Status& status) {
+  return status.has_cause("ResourceVersionTooLarge");
 }
 
-Error to_error(const Status& status, std::string_view doing) {
-  Error error =
-      fail(code_of(status),
-           status.reason.empty() ? fmt::format("{}: HTTP {}", doing, status.code)
-                                 : fmt::format("{}: HTTP {} {}", doing, status.code, status.reason),
-           status.message);
-  error.retry_after = status.retry_after;
+Error to_error(const api::Status& status, std::string_view doing) {
+  Error error = fail(code_of(status),
+                     status.reason.empty() ? fmt::format("{}: HTTP {}", doing, status.code)
+                                           : fmt::format("{}: HTTP {} {}", doing, status.code,
+                                                         status.reason.substr(0, 64)),
+                     status.message.substr(0, kMessageLimit));
+  if (const auto seconds = status.details.retry_after_seconds; seconds > 0) {
+    error.retry_after = std::chrono::seconds{std::min(seconds, kLongestRetryAfter)};
+  }
   return error;
 }
 

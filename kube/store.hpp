@@ -152,7 +152,8 @@ class Store final : public StoreState {
   void add_to_replacement(T object) {
     // An object we know already keeps its place in memory: a relist does not double the store.
     const auto known = objects_.find(key_of(object));
-    if (known != objects_.end() && resource_version_of(**known) == resource_version_of(object)) {
+    if (known != objects_.end() &&
+        kube::resource_version_of(**known) == kube::resource_version_of(object)) {
       pending_.insert(pending_.end(), *known);
       return;
     }
