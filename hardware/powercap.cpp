@@ -51,10 +51,6 @@ void read_limit(const HostFs& fs, PowerZone& zone) {
   }
 }
 
-bool limitable(const PowerZone& zone) {
-  return zone.kind == ZoneKind::package && zone.constraint >= 0;
-}
-
 std::int64_t maximum_of(const PowerZone& zone) {
   return std::max(zone.max_uw, zone.limit_uw);
 }
@@ -89,15 +85,24 @@ Result<std::vector<PowerZone>> read_zones(const HostFs& fs) {
   return zones;
 }
 
+bool limitable(const PowerZone& zone) {
+  return zone.kind == ZoneKind::package && zone.constraint >= 0;
+}
+
 std::optional<PackageRange> package_range(const std::vector<PowerZone>& zones) {
   PackageRange range;
+  std::int64_t low = 0, high = 0;  // of one share
   for (const PowerZone& zone : zones) {
     if (!limitable(zone)) continue;
+    const std::int64_t max_uw = maximum_of(zone);
+    const std::int64_t min_uw = zone.min_uw > 0 ? zone.min_uw : max_uw / 10;
+    high = range.packages == 0 ? max_uw : std::min(high, max_uw);
+    low = std::max(low, min_uw);
     ++range.packages;
-    range.max_uw += maximum_of(zone);
-    range.min_uw += zone.min_uw > 0 ? zone.min_uw : maximum_of(zone) / 10;
   }
   if (range.packages == 0) return std::nullopt;
+  range.min_uw = low * range.packages;
+  range.max_uw = high * range.packages;
   return range;
 }
 
@@ -127,11 +132,11 @@ std::vector<AttributeWrite> limit_changes(const PowerZone& now, std::int64_t lim
   return writes;
 }
 
-Error explain_limit_error(const Error& error, const PowerZone& zone) {
-  if (error.code != ErrorCode::unsupported) return error;
-  Error locked = error;
-  locked.message = fmt::format("the firmware has locked the power limit of {}", zone.name);
-  return locked;
+Error explain_limit_error(Error error, const AttributeWrite& write) {
+  if (error.code == ErrorCode::unsupported && write.path.starts_with(kBase)) {
+    error.message = fmt::format("the firmware has locked the {}", write.what);
+  }
+  return error;
 }
 
 std::optional<std::int64_t> energy_between(std::int64_t before, std::int64_t after,

@@ -29,14 +29,18 @@ struct PowerZone {
 // A machine without powercap gives an empty list. Errors: of the files.
 Result<std::vector<PowerZone>> read_zones(const HostFs& fs);
 
-// What the packages can be limited to together. A minimum the hardware does not name is taken as a
-// tenth of the maximum: a lower cap would stop the machine rather than slow it. A maximum it does
-// not name is the limit in force. nullopt: no package can be limited.
+// What the packages can be limited to together, each with the same share. A minimum the hardware
+// does not name is taken as a tenth of the maximum: a lower cap would stop the machine rather than
+// slow it. A maximum it does not name is the limit in force (so give this the zones as they were
+// before any cap of ours). nullopt: no package can be limited.
 struct PackageRange {
   std::int64_t min_uw = 0, max_uw = 0;
   int packages = 0;
+  bool operator==(const PackageRange&) const = default;
 };
 std::optional<PackageRange> package_range(const std::vector<PowerZone>& zones);
+// A package whose limit can be set.
+bool limitable(const PowerZone& zone);
 // Sum of the limits of all packages that can be limited; a disabled limit counts as the maximum.
 std::int64_t package_limit_uw(const std::vector<PowerZone>& zones);
 
@@ -46,8 +50,9 @@ std::vector<AttributeWrite> limit_changes(const PowerZone& now, std::int64_t lim
                                           std::int64_t slack_uw);
 inline constexpr std::int64_t kLimitTolerance_uw = 1'000'000;
 
-// A locked limit answers ENODATA (or ENOSYS to `enabled`): the sentence for it.
-Error explain_limit_error(const Error& error, const PowerZone& zone);
+// A limit that the firmware has locked answers ENODATA (ENOSYS at its switch): the sentence for it.
+// Other errors come back as they are.
+Error explain_limit_error(Error error, const AttributeWrite& write);
 
 // Microjoules between two readings of a counter that wraps at `range` at most once.
 // nullopt: the counter fell although it cannot wrap (range 0), or lies outside the range.

@@ -123,9 +123,10 @@ TEST_CASE("a limit that the firmware has locked is named so") {
   FakeMachine{}.build(fs);
   fs.fail_write(FakeMachine::zone_file("intel-rapl:0", "constraint_0_power_limit_uw"), ENODATA);
   const auto zone = read_zones(fs)->front();
-  const auto done = perform(fs, limit_changes(zone, 100'000'000, true, 0).front());
+  const auto write = limit_changes(zone, 100'000'000, true, 0).front();
+  const auto done = perform(fs, write);
   REQUIRE_FALSE(done);
-  CHECK(explain_limit_error(done.error(), zone).message ==
+  CHECK(explain_limit_error(done.error(), write).message ==
         "the firmware has locked the power limit of package-0");
 }
 

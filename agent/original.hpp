@@ -1,0 +1,57 @@
+#pragma once
+// The settings a machine had before kwatt touched it. PURE.
+#include <string>
+#include <vector>
+
+#include "api/node_power.hpp"
+#include "hardware/cpufreq.hpp"
+#include "hardware/powercap.hpp"
+
+namespace kwatt::agent {
+
+// All that an agent reads of its machine before it decides.
+struct MachineState {
+  hardware::CpuFrequencies cpu;
+  std::vector<hardware::PowerZone> zones;
+  // What the machine draws beside its CPU packages (whole machine minus packages, smoothed);
+  // nullopt: not measured.
+  std::optional<Milliwatts> non_package;
+};
+
+struct PolicySettings {
+  int index = 0;
+  std::string governor, epp;
+  std::int64_t min_khz = 0, max_khz = 0;
+  bool operator==(const PolicySettings&) const = default;
+};
+struct ZoneSettings {
+  std::string id;
+  std::int64_t limit_uw = 0;
+  bool enabled = false;
+  bool operator==(const ZoneSettings&) const = default;
+};
+
+// Settings of one boot: another boot starts from the firmware's again, so they mean nothing then.
+struct Original {
+  std::string boot_id;
+  std::vector<PolicySettings> policies;
+  std::vector<ZoneSettings> zones;
+  bool operator==(const Original&) const = default;
+
+  const PolicySettings* policy(int index) const;
+  const ZoneSettings* zone(const std::string& id) const;
+};
+
+Original capture(const MachineState& state, std::string boot_id);
+
+// For status.report.original. The readable fields say it for the whole machine (rounded to MHz and
+// watts); `exact` holds every policy and zone, for example
+//   "cpu/0,2-3/powersave/800000/3200000/balance_performance zone/intel-rapl:0/125000000/1"
+// where policies with equal settings share an item.
+api::OriginalSettings to_report(const Original& original);
+
+// The reverse. Where `exact` is missing or not understood, the readable fields are applied to what
+// `state` shows: all policies alike, the cap evenly over the packages.
+Original from_report(const api::OriginalSettings& report, const MachineState& state);
+
+}  // namespace kwatt::agent

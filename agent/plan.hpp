@@ -1,0 +1,56 @@
+#pragma once
+// What to write so that the machine is as desired. PURE.
+//
+// A power cap is in watts of the whole machine but enforced by RAPL, which sees only CPU packages:
+//   limit of each package = (cap − watts measured outside the packages) ÷ number of packages
+// where "outside" is the whole machine's reading (hwmon or RAPL's psys zone) minus the packages'. A
+// machine without such a reading gets the whole cap as the sum over its packages.
+#include <string>
+#include <vector>
+
+#include "agent/desired.hpp"
+#include "agent/original.hpp"
+
+namespace kwatt::agent {
+
+// The levers on which the machine may differ from its original settings because of us. What is not
+// held is not written back: people may change it while nobody asks for anything.
+struct Held {
+  bool governor = false, frequency = false, preference = false, cap = false;
+  bool any() const { return governor || frequency || preference || cap; }
+  bool operator==(const Held&) const = default;
+};
+
+struct Plan {
+  std::vector<hardware::AttributeWrite> writes;  // in this order; empty: all is as it should be
+  std::vector<std::string> refusals;             // sentences; what is refused stays as it is
+  Held held;                                     // once the writes are done
+};
+
+struct PlanInput {
+  const DesiredSettings& desired;
+  const MachineState& now;
+  const Original& original;
+  Held held;
+  // The desired cap is another than in the plan before: then the limits are set exactly. Otherwise
+  // they follow the changing draw outside the packages only by more than a watt each.
+  bool cap_changed = false;
+};
+Plan make_plan(const PlanInput& input);
+
+// What differs between the machine and its original settings: what an agent holds that finds its
+// own stored original after a crash.
+Held difference(const MachineState& now, const Original& original);
+
+// The watts of machine power that caps can be set to, and the cap in force (0: not limited below
+// the original). Zeros where packages cannot be limited.
+struct CapRange {
+  std::int64_t min_watts = 0, max_watts = 0;
+  bool operator==(const CapRange&) const = default;
+};
+CapRange cap_range(const MachineState& now, const Original& original);
+// What the limits in force amount to in machine watts, with the desired cap if they match it within
+// the hardware's rounding.
+std::int64_t effective_cap_watts(const MachineState& now, const DesiredSettings& desired);
+
+}  // namespace kwatt::agent

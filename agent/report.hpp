@@ -1,0 +1,45 @@
+#pragma once
+// What the agent tells in NodePower status.report, and when it is worth a write. PURE.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/desired.hpp"
+#include "agent/original.hpp"
+#include "agent/plan.hpp"
+#include "api/node_power.hpp"
+#include "telemetry/ingest_format.hpp"
+
+namespace kwatt::agent {
+
+struct ReportInput {
+  std::string boot_id, agent_version;
+  TimePoint now;
+  const MachineState& state;
+  const DesiredSettings& desired;  // what is being applied
+  const Original& original;
+  std::string request_id;           // seen in kwatt.dev/request
+  std::string applied_request;      // the newest id that was applied and read back
+  bool converged = false;           // the plan for this state is empty and refuses nothing
+  std::vector<std::string> errors;  // sentences
+  std::optional<telemetry::AgentSample> sample;  // the newest
+};
+api::AgentReport build_report(const ReportInput& input);
+
+// How the next report differs from the one written last.
+enum class Difference {
+  none,
+  readings,   // watts, utilization, frequency, time
+  important,  // anything that somebody acts on
+};
+Difference compare(const api::AgentReport& written, const api::AgentReport& next);
+
+// When to write: what is important at once, but at most once a second; readings every 5 minutes,
+// which also shows that the agent lives.
+struct ReportTiming {
+  Duration readings_every = std::chrono::minutes{5};
+  Duration at_most_every = std::chrono::seconds{1};
+};
+bool worth_writing(Difference difference, Duration since_last, const ReportTiming& timing);
+
+}  // namespace kwatt::agent
