@@ -148,6 +148,12 @@ std::string encode(const EventBody& event) {
   out.text("kind", event.regarding_kind).text("name", event.regarding_name);
   out.text_unless_empty("namespace", event.regarding_namespace);
   out.text_unless_empty("uid", event.regarding_uid).end();
+  if (!event.related_name.empty()) {
+    out.begin("related").text("apiVersion", event.related_api_version);
+    out.text("kind", event.related_kind).text("name", event.related_name);
+    out.text_unless_empty("namespace", event.related_namespace);
+    out.text_unless_empty("uid", event.related_uid).end();
+  }
   out.text("type", event.type).text("reason", event.reason).text("action", event.action);
   out.text("note", cut(event.note, kNoteLimit));
   out.text("reportingController", event.reporting_controller);

@@ -32,6 +32,8 @@ struct EventBody {
   std::string name;                        // unique, e.g. "<object>.<hex of time and counter>"
   std::string regarding_api_version, regarding_kind, regarding_name, regarding_namespace,
       regarding_uid;
+  std::string related_api_version, related_kind, related_name, related_namespace,
+      related_uid;                   // left out without a related_name
   std::string type = "Normal";       // or Warning
   std::string reason, action, note;  // the note is cut to 1,024 bytes, between characters
   std::string reporting_controller = "kwatt.dev/controller", reporting_instance;
