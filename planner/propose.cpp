@@ -20,6 +20,11 @@ Action action_on(const Pass& pass, const NodeView& node, What what, Reason reaso
   return action;
 }
 
+bool wake_trusted(const Pass& pass, const NodeView& node) {
+  return pass.spec.power_off.wake_test == api::WakeTest::Skip ||
+         node.memory().wake_verified_at.has_value();
+}
+
 void wake_after(Proposal& proposal, Duration wait) {
   if (wait <= Duration{0}) return;
   proposal.next_wake = proposal.next_wake ? std::min(*proposal.next_wake, wait) : wait;

@@ -10,6 +10,9 @@ namespace kwatt::planner {
 Action action_on(const Pass& pass, const NodeView& node, What what, Reason reason,
                  std::string message, Milliwatts expected_saving);
 
+// The machine has proven that it can be woken, or nobody asks for a proof (wakeTest: Skip).
+bool wake_trusted(const Pass& pass, const NodeView& node);
+
 // Keeps the earliest time at which something changes without an event.
 void wake_after(Proposal& proposal, Duration wait);
 

@@ -108,15 +108,6 @@ std::optional<Verdict> stale(const Pass& pass, const NodeView& node) {
 
 }  // namespace
 
-Duration stale_after(const NodeView& node) {
-  Duration period{0};
-  if (node.samples.size() >= 2) {
-    const auto& s = node.samples;
-    period = s[s.size() - 1].at - s[s.size() - 2].at;
-  }
-  return std::max<Duration>(std::chrono::seconds{30}, 3 * period);
-}
-
 std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node) {
   if (node.node->meta.annotations.get(names::kExclude) == "true") {
     return Verdict{Reason::Excluded, fmt::format("annotated {}=true", names::kExclude)};

@@ -1,0 +1,25 @@
+#pragma once
+// Room on the policy's awake nodes, for headroom.
+#include "planner/levers.hpp"
+
+namespace kwatt::planner {
+
+struct Capacity {
+  std::int64_t cpu_free = 0, cpu_all = 0;        // millicores
+  std::int64_t memory_free = 0, memory_all = 0;  // bytes
+};
+
+// Selected nodes that are destinations of the what-if now, with everything reserved so far.
+Capacity awake_capacity(const Pass& pass);
+// What this node contributes to it.
+Capacity capacity_of(const Pass& pass, const NodeView& node);
+
+// At least the asked share of what the awake nodes offer is free.
+bool headroom_kept(const Capacity& capacity, const api::HeadroomSpec& headroom);
+// "cpu 8 % and memory 12 % free, 10 % and 10 % wanted".
+std::string headroom_text(const Capacity& capacity, const api::HeadroomSpec& headroom);
+
+Capacity operator+(Capacity a, const Capacity& b);
+Capacity operator-(Capacity a, const Capacity& b);
+
+}  // namespace kwatt::planner
