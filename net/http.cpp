@@ -93,6 +93,9 @@ Result<Url> parse_url(std::string_view text) {
 
   result.path = std::string{url.encoded_path()};
   if (result.path.empty()) result.path = "/";
+  // Boost.URL 1.81 takes "host:8x/" for port 8 and path "x/".
+  if (result.path.front() != '/')
+    return fail(ErrorCode::parse, fmt::format("the URL \"{}\" has no valid port", text));
   if (url.has_query()) result.path += "?" + std::string{url.encoded_query()};
   return result;
 }

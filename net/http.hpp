@@ -28,7 +28,18 @@ class Headers {
   std::vector<Entry> entries_;
 };
 
+// Request and Response have constructors on purpose: GCC 12 copies the braces of an aggregate
+// inside `co_await client.send({...})` bit by bit, which breaks its strings (free of an invalid
+// pointer).
 struct Request {
+  Request() = default;
+  explicit Request(std::string verb, std::string where = "/", Headers fields = {},
+                   std::string content = {})
+      : method(std::move(verb)),
+        target(std::move(where)),
+        headers(std::move(fields)),
+        body(std::move(content)) {}
+
   std::string method = "GET";
   std::string target = "/";  // origin-form, percent-encoded
   Headers headers;
@@ -37,6 +48,10 @@ struct Request {
 };
 
 struct Response {
+  Response() = default;
+  explicit Response(int code, Headers fields = {}, std::string content = {})
+      : status(code), headers(std::move(fields)), body(std::move(content)) {}
+
   int status = 200;
   Headers headers;
   std::string body;
@@ -54,7 +69,7 @@ struct Limits {
 // Where an HTTP client connects. `host` without brackets for IPv6.
 struct Origin {
   bool tls = true;
-  std::string host;
+  std::string host{};
   std::uint16_t port = 443;
   std::string authority() const;  // for the Host header: brackets and port as needed
 };
@@ -70,9 +85,9 @@ Result<Url> parse_url(std::string_view text);
 // PEM texts; empty: not given. Client: without ca_pem the system's roots count. Server: with ca_pem
 // every caller must have a certificate issued by it; without, nobody is asked for one.
 struct TlsConfig {
-  std::string ca_pem;
-  std::string certificate_pem, private_key_pem;  // client certificate, or the server's own
-  std::string server_name;                       // overrides the origin's host for verification
+  std::string ca_pem{};
+  std::string certificate_pem{}, private_key_pem{};  // client certificate, or the server's own
+  std::string server_name{};                         // overrides the origin's host for verification
   bool operator==(const TlsConfig&) const = default;
 };
 

@@ -27,7 +27,7 @@ std::string lowercase(std::string_view text) {
 }
 
 Response plain_text(int status, const std::string& sentence) {
-  return {status, {{"Content-Type", "text/plain; charset=utf-8"}}, sentence + "\n"};
+  return Response{status, {{"Content-Type", "text/plain; charset=utf-8"}}, sentence + "\n"};
 }
 
 }  // namespace
@@ -55,7 +55,8 @@ Task<Session::Next> Session::serve_one(bool first) {
   if (refused) {
     if (refused->status == 0) co_return Next::close;
     const Response told = plain_text(refused->status, refused->sentence);
-    const bool sent = co_await respond(told, {.keep_alive = false}, true);
+    const ResponseShape farewell{.keep_alive = false};
+    const bool sent = co_await respond(told, farewell, true);
     if (sent) co_await transport_->linger(steady_clock::now() + linger_time);
     co_return Next::close;
   }
@@ -63,7 +64,8 @@ Task<Session::Next> Session::serve_one(bool first) {
   Message& message = reader.message();
   const bool head_only = message.method == "HEAD";
   Request request{head_only ? "GET" : std::move(message.method), std::move(message.target),
-                  std::move(message.headers), std::move(message.body), peer_};
+                  std::move(message.headers), std::move(message.body)};
+  request.peer = peer_;
   const Response response = co_await handle(std::move(request));
   const bool keep_alive = reader.keep_alive() && !host_->stopping &&
                           lowercase(response.headers.get("Connection")) != "close";
