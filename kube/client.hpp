@@ -39,7 +39,12 @@ const Resource& energy_policies();
 const Resource& node_powers();
 }  // namespace resources
 
+// Constructors, because GCC 12 copies an aggregate's braces inside `co_await f({"", name})` bit by
+// bit, which breaks its strings.
 struct Name {
+  Name() = default;
+  Name(std::string in_namespace, std::string own)
+      : namespace_name(std::move(in_namespace)), name(std::move(own)) {}
   std::string namespace_name;  // "" for cluster-scoped
   std::string name;
 };
