@@ -1,0 +1,59 @@
+#include <doctest/doctest.h>
+
+#include "reconcilers/effects.hpp"
+
+using namespace kwatt;
+using namespace kwatt::reconcilers;
+
+namespace {
+api::Node node() {
+  api::Node n;
+  n.meta.name = "n1";
+  n.meta.resource_version = "42";
+  n.meta.labels = {{"zone", "a"}};
+  n.meta.annotations = {{"kwatt.dev/governor", "powersave"}, {"owner", "people"}};
+  n.taints = {{"dedicated", "gpu", "NoSchedule", std::nullopt}};
+  return n;
+}
+}  // namespace
+
+TEST_CASE("node patch: nothing to change gives no request") {
+  planner::PatchNode patch;
+  CHECK(node_patch_body(node(), patch).empty());
+  patch.unschedulable = false;
+  patch.set_labels = {{"zone", "a"}};
+  patch.remove_annotations = {"kwatt.dev/epp"};
+  patch.remove_taints = {"kwatt.dev/candidate"};
+  CHECK(node_patch_body(node(), patch).empty());
+}
+
+TEST_CASE("node patch: is guarded by the resourceVersion and keeps everybody else's taints") {
+  planner::PatchNode patch;
+  patch.unschedulable = true;
+  patch.add_taints = {{"kwatt.dev/candidate", "", "PreferNoSchedule", std::nullopt}};
+  patch.set_labels = {{"kwatt.dev/power", "off"}};
+  patch.remove_annotations = {"kwatt.dev/governor"};
+  CHECK(node_patch_body(node(), patch) ==
+        R"({"metadata":{"annotations":{"kwatt.dev/governor":null},)"
+        R"("labels":{"kwatt.dev/power":"off"},"resourceVersion":"42"},)"
+        R"("spec":{"taints":[{"key":"dedicated","value":"gpu","effect":"NoSchedule"},)"
+        R"({"key":"kwatt.dev/candidate","effect":"PreferNoSchedule"}],"unschedulable":true}})");
+}
+
+TEST_CASE("node patch: a taint that is there already is not added twice") {
+  api::Node n = node();
+  n.taints.push_back({"kwatt.dev/power-off", "", "NoExecute", std::nullopt});
+  planner::PatchNode patch;
+  patch.add_taints = {{"kwatt.dev/power-off", "", "NoExecute", std::nullopt}};
+  CHECK(node_patch_body(n, patch).empty());
+}
+
+TEST_CASE("condition Suspended: setting it names time and reason, giving it up owns nothing") {
+  const TimePoint now = *parse_rfc3339("2026-11-20T10:00:00Z");
+  const std::string set = suspended_condition_body("n1", true, now);
+  CHECK(set.find(R"("type":"Suspended")") != std::string::npos);
+  CHECK(set.find(R"("lastTransitionTime":"2026-11-20T10:00:00Z")") != std::string::npos);
+  const std::string clear = suspended_condition_body("n1", false, now);
+  CHECK(clear.find("conditions") == std::string::npos);
+  CHECK(clear.find(R"("kind":"Node")") != std::string::npos);
+}
