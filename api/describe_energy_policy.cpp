@@ -223,7 +223,8 @@ struct Describe<PowerSummary> {
                  written<&PowerSummary::baseline_milliwatts>("baselineMilliwatts"),
                  written<&PowerSummary::saved_watt_hours>("savedWattHours"),
                  written<&PowerSummary::saved_grams_co2>("savedGramsCO2"),
-                 field<&PowerSummary::baseline>("baseline")};
+                 field<&PowerSummary::baseline>("baseline"),
+                 written<&PowerSummary::watts>("watts")};
 };
 
 // The five members of its key are always written: the API server refuses a map entry without.

@@ -182,7 +182,8 @@ struct NodeCounts {
 struct PowerSummary {
   std::int64_t measured_milliwatts = 0, estimated_milliwatts = 0, baseline_milliwatts = 0;
   std::int64_t saved_watt_hours = 0, saved_grams_co2 = 0;
-  std::string baseline;  // one sentence: what the saving is compared with
+  std::string baseline;    // one sentence: what the saving is compared with
+  std::int64_t watts = 0;  // measured and estimated together, for the WATTS column
   bool operator==(const PowerSummary&) const = default;
 };
 

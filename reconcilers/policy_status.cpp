@@ -90,6 +90,7 @@ void count_nodes(const planner::Snapshot& snapshot, const PolicyOutcome& outcome
   status.power.estimated_milliwatts = estimated;
   status.power.baseline_milliwatts = baseline;
   status.power.baseline = kBaseline;
+  status.power.watts = (measured + estimated + 500) / 1000;
 }
 
 template <class T, class Add>
