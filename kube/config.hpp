@@ -65,8 +65,8 @@ Result<Config> in_cluster_config(const Environment& environment,
 // What the programs use: --kubeconfig, else $KUBECONFIG (several files, separated by ':'), else in
 // the cluster, else ~/.kube/config.
 struct FindConfig {
-  std::string kubeconfig;  // --kubeconfig, "": not given
-  std::string context;     // --context
+  std::string kubeconfig{};  // --kubeconfig, "": not given
+  std::string context{};     // --context
   std::string service_account_folder = kServiceAccountFolder;
 };
 Result<Config> find_config(const FindConfig& options,

@@ -79,7 +79,7 @@ EventCorrelator::Decision EventCorrelator::decide(const EventNote& note, TimePoi
     decision.name = known.name;
     decision.count = known.count;
   }
-  prune(now);
+  prune();
   return decision;
 }
 
@@ -104,7 +104,7 @@ void EventCorrelator::forget(const std::string& name) {
   std::erase_if(series_, [&](const auto& entry) { return entry.second.name == name; });
 }
 
-void EventCorrelator::prune(MonotonicPoint) {
+void EventCorrelator::prune() {
   forget_oldest(series_, limits_.memory);
   forget_oldest(similar_, limits_.memory);
   forget_oldest(buckets_, limits_.memory);

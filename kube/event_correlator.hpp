@@ -74,7 +74,7 @@ class EventCorrelator {
   };
 
   bool too_similar(const SeriesKey& key, MonotonicPoint now);
-  void prune(MonotonicPoint now);
+  void prune();
 
   EventLimits limits_;
   std::map<SeriesKey, Series> series_;

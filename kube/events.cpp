@@ -2,6 +2,8 @@
 
 #include <deque>
 
+#include <boost/asio/dispatch.hpp>
+
 #include "api/encode.hpp"
 #include "api/patch.hpp"
 #include "base/backoff.hpp"
@@ -22,12 +24,16 @@ constexpr const char* kWrittenHelp = "Kubernetes Events created, or counted up";
 }  // namespace
 
 struct EventRecorder::Impl {
-  Impl(Client& api, EventRecorderOptions given, const Clock& time, Metrics& registry)
-      : client(api),
+  Impl(boost::asio::any_io_executor on, Client& api, EventRecorderOptions given, const Clock& time,
+       Metrics& registry)
+      : executor(std::move(on)),
+        client(api),
         options(std::move(given)),
         clock(time),
         metrics(registry),
         correlator(options.limits) {
+    // The API server insists on an instance.
+    if (options.instance.empty()) options.instance = options.controller;
     for (const char* reason : {"rate_limited", "queue_full", "error"}) drop(reason, 0);
     metrics.add(kWritten, kWrittenHelp, {}, 0);
   }
@@ -67,6 +73,13 @@ struct EventRecorder::Impl {
     body.regarding_name = event.note.regarding.name;
     body.regarding_namespace = event.note.regarding.namespace_name;
     body.regarding_uid = event.note.regarding.uid;
+    if (event.note.related) {
+      body.related_api_version = event.note.related->api_version;
+      body.related_kind = event.note.related->kind;
+      body.related_name = event.note.related->name;
+      body.related_namespace = event.note.related->namespace_name;
+      body.related_uid = event.note.related->uid;
+    }
     body.type = event.note.warning ? "Warning" : "Normal";
     body.reason = event.note.reason;
     body.action = event.note.action;
@@ -128,6 +141,7 @@ struct EventRecorder::Impl {
     }
   }
 
+  boost::asio::any_io_executor executor;
   Client& client;
   EventRecorderOptions options;
   const Clock& clock;
@@ -138,14 +152,17 @@ struct EventRecorder::Impl {
   bool stopping = false;
 };
 
-EventRecorder::EventRecorder(boost::asio::any_io_executor, Client& client,
+EventRecorder::EventRecorder(boost::asio::any_io_executor executor, Client& client,
                              EventRecorderOptions options, const Clock& clock, Metrics& metrics)
-    : impl_(std::make_shared<Impl>(client, std::move(options), clock, metrics)) {}
+    : impl_(std::make_shared<Impl>(std::move(executor), client, std::move(options), clock,
+                                   metrics)) {}
 
 EventRecorder::~EventRecorder() = default;
 
 void EventRecorder::record(EventNote note) {
-  impl_->record(std::move(note));
+  boost::asio::dispatch(impl_->executor, [self = impl_, note = std::move(note)]() mutable {
+    self->record(std::move(note));
+  });
 }
 
 Task<void> EventRecorder::run() {

@@ -28,7 +28,7 @@ class EventRecorder {
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
-  // Queues the event and returns. On the executor's strand.
+  // Queues the event and returns; from any thread.
   void record(EventNote note);
 
   // Writes what is queued, until cancelled (ends with operation_aborted) or stop(): then it returns
