@@ -4,18 +4,15 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 
 namespace kwatt::net {
 
 namespace asio = boost::asio;
 
-namespace {
-constexpr auto token = asio::as_tuple(asio::use_awaitable);
-}
-
 Task<void> sleep(Duration duration) {
   asio::steady_timer timer{co_await asio::this_coro::executor, duration};
-  co_await timer.async_wait(token);
+  co_await timer.async_wait(asio::use_awaitable);
 }
 
 // Lives in the frame of the waiting coroutine, also when that is destroyed instead of resumed.
@@ -42,7 +39,9 @@ void Signal::notify_all() {
 
 Task<bool> Signal::wait_for(Duration at_most) {
   Waiter waiter{*this, co_await asio::this_coro::executor, at_most};
-  co_await waiter.timer.async_wait(token);
+  const auto [ec] = co_await waiter.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  // Notifying ends the wait with the same code as a cancellation from outside.
+  if (ec && !waiter.notified) throw boost::system::system_error{ec};
   co_return waiter.notified;
 }
 

@@ -6,8 +6,8 @@
 
 namespace kwatt::net {
 
-// Suspends for so long. Cancellation (terminal) ends the pause early, and then throws
-// boost::system::system_error(operation_aborted) at the next co_await, as Asio always does.
+// Suspends for so long. Cancellation (terminal) throws boost::system::system_error with
+// operation_aborted, so that nothing after the pause runs.
 Task<void> sleep(Duration duration);
 
 // Wakes coroutines of one executor or strand: a condition variable without a lock. Whoever waits
@@ -16,7 +16,7 @@ Task<void> sleep(Duration duration);
 class Signal {
  public:
   void notify_all();
-  // False: nobody notified for so long (or the wait was cancelled, as with sleep()).
+  // False: nobody notified for so long. Cancelled like sleep().
   Task<bool> wait_for(Duration at_most);
 
  private:

@@ -61,8 +61,12 @@ Script&& Script::send(std::string bytes) && {
   send(std::move(bytes));
   return std::move(*this);
 }
-Script&& Script::wait(Duration duration) && {
+Script& Script::wait(Duration duration) & {
   steps_.push_back({Step::Kind::wait, {}, duration});
+  return *this;
+}
+Script&& Script::wait(Duration duration) && {
+  wait(duration);
   return std::move(*this);
 }
 Script&& Script::close() && {

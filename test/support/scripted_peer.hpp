@@ -24,6 +24,7 @@ class Script {
   Script&& send(std::string bytes) &&;
   Script& send(std::string bytes) &;
   Script&& wait(Duration duration) &&;
+  Script& wait(Duration duration) &;
   Script&& close() &&;  // orderly (FIN)
   Script&& reset() &&;  // abruptly (RST)
   Script&& stall() &&;  // nothing more, until the client closes
