@@ -65,6 +65,8 @@ def field_list(schema, path):
     lines += ["| field | type | default | meaning |", "|---|---|---|---|"]
     deeper = []
     for name, field in schema.get("properties", {}).items():
+        if not isinstance(name, str):  # YAML 1.1 reads a bare on or off as a boolean, and so does the API server
+            raise ValueError(f"{path}: quote the key that YAML reads as {name}")
         lines.append(f"| `{name}` | {type_text(field)} | {default_text(field)} | {meaning(field)} |")
         inner = field["items"] if field.get("type") == "array" else field
         if inner.get("properties"):
@@ -105,14 +107,14 @@ def default_text(field):
     # Of an object the fields' own defaults say the same.
     if isinstance(field["default"], dict):
         return "see below" if field["default"] or field.get("properties") else "`{}`"
-    return f"`{json.dumps(field['default'], ensure_ascii=False)}`"
+    return "`" + json.dumps(field["default"], ensure_ascii=False) + "`"
 
 
 def meaning(field):
     text = " ".join(field.get("description", "").split())
     rules = [rule["message"] for rule in field.get("x-kubernetes-validations", []) if "message" in rule]
     if rules and not field.get("properties"):
-        text += " Rule: " + " ".join(rules)
+        text += " Rule: " + "; ".join(rules) + "."
     return text.replace("|", "\\|")
 
 
