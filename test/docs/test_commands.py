@@ -28,9 +28,14 @@ def bed():
     with Bed(timers=Timers(node_monitor_grace="8s", node_lease_seconds=6)) as running:
         for name in ("node01", "node02", "node03"):
             running.create_node(name)
-        running.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests")
-        running.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
         yield running
+
+
+def install(bed):
+    """As the README says; for each page, because one of them uninstalls."""
+    bed.kubectl("apply", "-f", ROOT / "manifests" / "namespace.yaml")
+    bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests")
+    bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
 
 
 def pages():
@@ -58,6 +63,7 @@ def test_the_commands_of(path, bed):
         missing = [name for name in gen_reference.PROGRAMS if not gen_reference.program_path(name).exists()]
         if missing:
             pytest.skip(f"{', '.join(missing)} not built")
+    install(bed)
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "background.log"
         log.touch()
