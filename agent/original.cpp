@@ -1,6 +1,7 @@
 #include "agent/original.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -76,22 +77,47 @@ bool parse_zone(const std::vector<std::string_view>& fields, Original& original)
   return true;
 }
 
-std::optional<Original> parse_exact(std::string_view text) {
-  Original original;
+constexpr std::string_view kHeld = "held";
+struct HeldWord {
+  std::string_view word;
+  bool Held::*lever;
+};
+constexpr std::array<HeldWord, 4> kHeldWords{{{"governor", &Held::governor},
+                                              {"frequency", &Held::frequency},
+                                              {"epp", &Held::preference},
+                                              {"cap", &Held::cap}}};
+
+bool parse_held(const std::vector<std::string_view>& fields, Held& held) {
+  if (fields.size() != 2) return false;
+  for (const std::string_view word : split(fields[1], ',')) {
+    const auto known = std::find_if(kHeldWords.begin(), kHeldWords.end(),
+                                    [&](const HeldWord& w) { return w.word == word; });
+    if (known == kHeldWords.end()) return false;
+    held.*known->lever = true;
+  }
+  return true;
+}
+
+std::optional<StoredOriginal> parse_exact(std::string_view text) {
+  StoredOriginal stored;
+  Original& original = stored.original;
+  Held held;
   if (text.empty()) return std::nullopt;
   for (const std::string_view item : split(text, ' ')) {
     const auto fields = split(item, '/');
     const bool good = fields.front() == "cpu"    ? parse_policies(fields, original)
                       : fields.front() == "zone" ? parse_zone(fields, original)
+                      : fields.front() == kHeld  ? parse_held(fields, held)
                                                  : false;
     if (!good) return std::nullopt;
   }
   std::sort(original.policies.begin(), original.policies.end(),
             [](const auto& a, const auto& b) { return a.index < b.index; });
-  return original;
+  stored.held = held;
+  return stored;
 }
 
-std::string exact_of(const Original& original) {
+std::string exact_of(const Original& original, const Held& held) {
   using Settings = std::tuple<std::string, std::int64_t, std::int64_t, std::string>;
   std::map<Settings, std::vector<int>> groups;
   for (const PolicySettings& p : original.policies) {
@@ -106,6 +132,11 @@ std::string exact_of(const Original& original) {
   for (const ZoneSettings& zone : original.zones) {
     items.push_back(fmt::format("zone/{}/{}/{}", zone.id, zone.limit_uw, zone.enabled ? 1 : 0));
   }
+  std::vector<std::string_view> words;
+  for (const HeldWord& word : kHeldWords) {
+    if (held.*word.lever) words.push_back(word.word);
+  }
+  if (!words.empty()) items.push_back(fmt::format("{}/{}", kHeld, fmt::join(words, ",")));
   return fmt::format("{}", fmt::join(items, " "));
 }
 
@@ -137,7 +168,7 @@ Original capture(const MachineState& state, std::string boot_id) {
   return original;
 }
 
-api::OriginalSettings to_report(const Original& original) {
+api::OriginalSettings to_report(const Original& original, const Held& held) {
   hardware::CpuFrequencies cpu;
   for (const PolicySettings& p : original.policies) {
     hardware::CpuPolicy policy;
@@ -155,16 +186,23 @@ api::OriginalSettings to_report(const Original& original) {
   report.min_mhz = summary.min.count();
   report.max_mhz = summary.max.count();
   for (const ZoneSettings& zone : original.zones) report.cap_watts += zone.limit_uw / 1'000'000;
-  report.exact = exact_of(original);
+  report.exact = exact_of(original, held);
   return report;
 }
 
-Original from_report(const api::OriginalSettings& report, const MachineState& state) {
-  if (auto exact = parse_exact(report.exact)) {
-    exact->boot_id = report.boot_id;
-    return *exact;
+bool says_held(const api::OriginalSettings& report) {
+  // Not understood: then it may well be.
+  const auto stored = parse_exact(report.exact);
+  return !report.exact.empty() && (!stored || stored->held.value_or(Held{}).any());
+}
+
+StoredOriginal from_report(const api::OriginalSettings& report, const MachineState& state) {
+  if (auto stored = parse_exact(report.exact)) {
+    stored->original.boot_id = report.boot_id;
+    return *stored;
   }
-  Original original = capture(state, report.boot_id);
+  StoredOriginal stored{capture(state, report.boot_id), std::nullopt};
+  Original& original = stored.original;
   for (PolicySettings& settings : original.policies) {
     if (!report.governor.empty()) settings.governor = report.governor;
     if (!report.epp.empty()) settings.epp = report.epp;
@@ -178,7 +216,7 @@ Original from_report(const api::OriginalSettings& report, const MachineState& st
     if (report.cap_watts == 0) break;
     zone.limit_uw = report.cap_watts * 1'000'000 / static_cast<std::int64_t>(original.zones.size());
   }
-  return original;
+  return stored;
 }
 
 }  // namespace kwatt::agent

@@ -1,5 +1,6 @@
 #pragma once
 // The settings a machine had before kwatt touched it. PURE.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,16 +43,34 @@ struct Original {
   const ZoneSettings* zone(const std::string& id) const;
 };
 
+// The levers on which the machine may differ from its original settings because of us. What is not
+// held is not written back: people may change it while nobody asks for anything.
+struct Held {
+  bool governor = false, frequency = false, preference = false, cap = false;
+  bool any() const { return governor || frequency || preference || cap; }
+  bool covers(const Held& other) const {
+    return (governor || !other.governor) && (frequency || !other.frequency) &&
+           (preference || !other.preference) && (cap || !other.cap);
+  }
+  bool operator==(const Held&) const = default;
+};
+
 Original capture(const MachineState& state, std::string boot_id);
 
 // For status.report.original. The readable fields say it for the whole machine (rounded to MHz and
-// watts); `exact` holds every policy and zone, for example
-//   "cpu/0,2-3/powersave/800000/3200000/balance_performance zone/intel-rapl:0/125000000/1"
-// where policies with equal settings share an item.
-api::OriginalSettings to_report(const Original& original);
+// watts); `exact` holds every policy and zone and what is held, for example
+//   "cpu/0,2-3/powersave/800000/3200000/balance_performance zone/intel-rapl:0/125000000/1 held/cap"
+// where policies with equal settings share an item. Held levers: governor, frequency, epp, cap.
+api::OriginalSettings to_report(const Original& original, const Held& held);
+// Whether a report says that anything is held.
+bool says_held(const api::OriginalSettings& report);
 
 // The reverse. Where `exact` is missing or not understood, the readable fields are applied to what
-// `state` shows: all policies alike, the cap evenly over the packages.
-Original from_report(const api::OriginalSettings& report, const MachineState& state);
+// `state` shows (all policies alike, the cap evenly over the packages) and `held` is unknown.
+struct StoredOriginal {
+  Original original;
+  std::optional<Held> held;
+};
+StoredOriginal from_report(const api::OriginalSettings& report, const MachineState& state);
 
 }  // namespace kwatt::agent

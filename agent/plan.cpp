@@ -211,6 +211,29 @@ Held difference(const MachineState& now, const Original& original) {
   return held;
 }
 
+void refresh_original(Original& original, const MachineState& now, const Held& held) {
+  const Original present = capture(now, original.boot_id);
+  for (const PolicySettings& settings : present.policies) {
+    const auto known =
+        std::find_if(original.policies.begin(), original.policies.end(),
+                     [&](const PolicySettings& p) { return p.index == settings.index; });
+    if (known == original.policies.end()) {
+      if (!held.any()) original.policies.push_back(settings);
+      continue;
+    }
+    if (!held.governor) known->governor = settings.governor;
+    if (!held.frequency) {
+      known->min_khz = settings.min_khz;
+      known->max_khz = settings.max_khz;
+    }
+    // Our governor may have changed the preference as a side effect.
+    if (!held.preference && !held.governor) known->epp = settings.epp;
+  }
+  if (!held.cap) original.zones = present.zones;
+  std::sort(original.policies.begin(), original.policies.end(),
+            [](const auto& a, const auto& b) { return a.index < b.index; });
+}
+
 CapRange cap_range(const MachineState& now, const Original& original) {
   std::vector<PowerZone> zones = now.zones;
   for (PowerZone& zone : zones) {

@@ -13,14 +13,6 @@
 
 namespace kwatt::agent {
 
-// The levers on which the machine may differ from its original settings because of us. What is not
-// held is not written back: people may change it while nobody asks for anything.
-struct Held {
-  bool governor = false, frequency = false, preference = false, cap = false;
-  bool any() const { return governor || frequency || preference || cap; }
-  bool operator==(const Held&) const = default;
-};
-
 struct Plan {
   std::vector<hardware::AttributeWrite> writes;  // in this order; empty: all is as it should be
   std::vector<std::string> refusals;             // sentences; what is refused stays as it is
@@ -38,9 +30,13 @@ struct PlanInput {
 };
 Plan make_plan(const PlanInput& input);
 
-// What differs between the machine and its original settings: what an agent holds that finds its
-// own stored original after a crash.
+// What differs between the machine and its original settings: what an agent must take as held when
+// the stored original does not tell.
 Held difference(const MachineState& now, const Original& original);
+
+// Settings that nobody asks for belong to the people of the machine: what is not held is taken over
+// into `original` as it is now, so that a later request is measured against the newest state.
+void refresh_original(Original& original, const MachineState& now, const Held& held);
 
 // The watts of machine power that caps can be set to, and the cap in force (0: not limited below
 // the original). Zeros where packages cannot be limited.

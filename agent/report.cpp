@@ -25,6 +25,10 @@ api::AgentReport without_readings(api::AgentReport report) {
   for (std::string& error : report.errors) drop_numbers(error);
   report.time.reset();
   report.watts = report.cpu_utilization_percent = report.current_mhz = 0;
+  // Nobody's settings but the people's own: they may change them as often as they like.
+  if (!says_held(report.original)) {
+    report.original = {.boot_id = report.original.boot_id, .governor = {}, .epp = {}, .exact = {}};
+  }
   report.effective_cap_watts = report.cap_min_watts = report.cap_max_watts = 0;
   return report;
 }
@@ -53,7 +57,7 @@ api::AgentReport build_report(const ReportInput& input) {
     report.effective_cap_watts = effective_cap_watts(input.state, input.desired);
   }
   report.converged = input.converged;
-  report.original = to_report(input.original);
+  report.original = to_report(input.original, input.held);
   for (const std::string& error : input.errors) {
     if (report.errors.size() == kMostErrors) break;
     report.errors.push_back(error.substr(0, kLongestError));

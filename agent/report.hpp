@@ -18,7 +18,7 @@ struct ReportInput {
   const MachineState& state;
   const DesiredSettings& desired;  // what is being applied
   const Original& original;
-  std::string request_id;           // seen in kwatt.dev/request
+  Held held;
   std::string applied_request;      // the newest id that was applied and read back
   bool converged = false;           // the plan for this state is empty and refuses nothing
   std::vector<std::string> errors;  // sentences

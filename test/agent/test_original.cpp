@@ -27,7 +27,7 @@ TEST_CASE("original settings survive the way through the API exactly") {
   fs.put(FakeMachine::policy_file(4, "scaling_min_freq"), "1000001\n");
   fs.put(FakeMachine::zone_file("intel-rapl:1", "enabled"), "0\n");
   const Original original = capture(state_of(fs), "boot-1");
-  const api::OriginalSettings report = to_report(original);
+  const api::OriginalSettings report = to_report(original, {});
   CHECK(report.boot_id == "boot-1");
   CHECK(report.governor == "performance,schedutil");
   CHECK(report.epp == "balance_performance");
@@ -39,14 +39,30 @@ TEST_CASE("original settings survive the way through the API exactly") {
         "cpu/0,2-3/schedutil/800000/5083398/balance_performance "
         "cpu/4/schedutil/1000001/5083398/balance_performance "
         "zone/intel-rapl:0/125500000/1 zone/intel-rapl:1/125500000/0");
-  CHECK((from_report(report, MachineState{}) == original));
+  const StoredOriginal stored = from_report(report, MachineState{});
+  CHECK((stored.original == original));
+  CHECK((stored.held == Held{}));
+  CHECK_FALSE(says_held(report));
+}
+
+TEST_CASE("what is held is stored with it") {
+  FakeHostFs fs;
+  FakeMachine{.policies = 1}.build(fs);
+  const Original original = capture(state_of(fs), "boot-1");
+  const Held held{.governor = true, .frequency = false, .preference = true, .cap = true};
+  const api::OriginalSettings report = to_report(original, held);
+  CHECK(report.exact.ends_with(" held/governor,epp,cap"));
+  CHECK(says_held(report));
+  CHECK((from_report(report, MachineState{}).held == held));
+  CHECK((from_report(report, MachineState{}).original == original));
 }
 
 TEST_CASE("a machine without anything to set has an empty original") {
   const Original original = capture(MachineState{}, "boot-1");
-  const api::OriginalSettings report = to_report(original);
+  const api::OriginalSettings report = to_report(original, {});
   CHECK(report.exact.empty());
-  CHECK((from_report(report, MachineState{}) == original));
+  CHECK_FALSE(says_held(report));
+  CHECK((from_report(report, MachineState{}).original == original));
 }
 
 TEST_CASE("without the exact text the readable fields count") {
@@ -55,7 +71,8 @@ TEST_CASE("without the exact text the readable fields count") {
   const MachineState state = state_of(fs);
   for (const std::string exact :
        {"", "cpu", "cpu/0/x/1", "cpu/5-1/powersave/1/2/", "cpu/0-99999999/powersave/1/2/",
-        "cpu/0/powersave/1/2/ zone/z/1/2", "zone//1/1", "disk/0", "cpu/0/powersave/1/2/  "}) {
+        "cpu/0/powersave/1/2/ zone/z/1/2", "zone//1/1", "disk/0", "held", "held/x",
+        "held/governor,", "cpu/0/powersave/1/2/  "}) {
     CAPTURE(exact);
     api::OriginalSettings report;
     report.boot_id = "boot-1";
@@ -64,7 +81,10 @@ TEST_CASE("without the exact text the readable fields count") {
     report.max_mhz = 2000;
     report.cap_watts = 300;
     report.exact = exact;
-    const Original original = from_report(report, state);
+    const StoredOriginal stored = from_report(report, state);
+    CHECK_FALSE(stored.held);
+    CHECK(says_held(report) == !exact.empty());
+    const Original& original = stored.original;
     CHECK(original.boot_id == "boot-1");
     REQUIRE(original.policies.size() == 2);
     CHECK(original.policies[1].governor == "powersave");

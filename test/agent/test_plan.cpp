@@ -285,6 +285,18 @@ TEST_CASE("after a crash the stored original tells what is still to be restored"
   CHECK_FALSE(difference(bench.state(), bench.original).any());
 }
 
+TEST_CASE("what nobody holds is taken over as it is, what is held is not") {
+  Bench bench{FakeMachine{}};
+  bench.apply(want("powersave"));
+  bench.fs.put(FakeMachine::policy_file(0, "scaling_max_freq"), "2000000\n");
+  bench.fs.put(FakeMachine::zone_file("intel-rapl:0", "constraint_0_power_limit_uw"),
+               "180000000\n");
+  refresh_original(bench.original, bench.state(), bench.held);
+  CHECK(bench.original.policies.front().governor == "schedutil");
+  CHECK(bench.original.policies.front().max_khz == 2'000'000);
+  CHECK(bench.original.zones.front().limit_uw == 180'000'000);
+}
+
 TEST_CASE("a CPU that came online later keeps what it has") {
   Bench bench{FakeMachine{.policies = 1}};
   FakeMachine{.policies = 2}.build(bench.fs);

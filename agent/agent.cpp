@@ -1,0 +1,312 @@
+#include "agent/agent.hpp"
+
+#include <random>
+
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "api/decode.hpp"
+#include "api/encode.hpp"
+#include "base/log.hpp"
+
+namespace kwatt::agent {
+namespace {
+
+constexpr const char* kFieldManager = "kwatt-agent";
+
+Backoff::Random random_source() {
+  return [engine = std::minstd_rand(std::random_device{}())]() mutable {
+    return std::uniform_real_distribution<double>(0, 1)(engine);
+  };
+}
+
+BackoffOptions pauses(Duration maximum) {
+  BackoffOptions options;
+  options.initial = std::chrono::milliseconds{500};
+  options.maximum = maximum;
+  options.jitter = 0.3;
+  return options;
+}
+
+std::string joined(const std::vector<std::string>& sentences) {
+  return fmt::format("{}", fmt::join(sentences, "; "));
+}
+
+}  // namespace
+
+Agent::Agent(AgentConfig config, kube::Client& client, hardware::HostFs& sys,
+             const hardware::HostFs& proc, const Clock& clock, Metrics& metrics)
+    : config_(std::move(config)),
+      client_(client),
+      sys_(sys),
+      clock_(clock),
+      metrics_(metrics),
+      sampler_(sys, proc),
+      dead_man_(config_.restore_after, clock.monotonic()),
+      write_backoff_(pauses(std::chrono::seconds{60}), random_source()),
+      load_backoff_(pauses(std::chrono::seconds{15}), random_source()),
+      report_backoff_(pauses(std::chrono::seconds{15}), random_source()) {}
+
+void Agent::node_seen(const std::optional<api::StringMap>& annotations) {
+  DesiredSettings desired = parse_desired(annotations.value_or(api::StringMap{}));
+  if (node_known_ && desired == annotated_) return;
+  node_known_ = true;
+  annotated_ = std::move(desired);
+  ++node_version_;
+  check_now_ = true;
+  next_write_ = {};  // another wish deserves another try at once
+  for (const std::string& error : annotated_.errors) {
+    log::warn("annotation not understood", {{"error", error}});
+  }
+}
+
+kube::Task<void> Agent::step() {
+  const MonotonicPoint now = clock_.monotonic();
+  const bool expired = dead_man_.expired(now);
+  if (expired != given_up_) {
+    given_up_ = expired;
+    check_now_ = true;
+    next_write_ = {};
+    if (expired) {
+      log::warn("no sign of life of the controller: original settings come back",
+                {{"after", format_go_duration(config_.restore_after)}});
+    } else {
+      log::info("the controller gives signs of life again", {});
+    }
+  }
+  if (check_now_ || now - checked_at_ >= config_.check_interval) {
+    checked_at_ = now;
+    check_now_ = false;
+    state_good_ = read_state();
+    co_await apply();
+  }
+  // A little early is on time: the caller's timer and this clock are not the same.
+  if (sampled_at_ == MonotonicPoint{} || now - sampled_at_ >= config_.sample_interval * 9 / 10) {
+    sampled_at_ = now;
+    take_sample();
+  }
+  co_await report();
+  last_step_ = clock_.monotonic();
+}
+
+bool Agent::read_state() {
+  std::vector<std::string> errors;
+  if (auto cpu = hardware::read_cpufreq(sys_)) {
+    state_.cpu = std::move(*cpu);
+  } else {
+    errors.push_back(cpu.error().with_context("CPU frequency settings").text());
+  }
+  if (auto zones = hardware::read_zones(sys_)) {
+    state_.zones = std::move(*zones);
+  } else {
+    errors.push_back(zones.error().with_context("power limits").text());
+  }
+  state_.non_package = sampler_.non_package();
+  const bool good = errors.empty();
+  note(state_errors_, std::move(errors), "hardware not readable");
+  return good;
+}
+
+void Agent::take_sample() {
+  sample_ = sampler_.sample(state_, clock_.now(), clock_.monotonic());
+  if (!sample_) return;
+  if (sample_->power) {
+    metrics_.set("kwatt_agent_power_watts", "Power drawn now, by source.",
+                 {{"source", std::string(telemetry::to_string(sample_->source))}},
+                 static_cast<double>(sample_->power->count()) / 1000);
+  }
+  if (sample_callback_) sample_callback_(*sample_);
+}
+
+kube::Task<void> Agent::apply() {
+  if (!original_ && !co_await load_original()) co_return;
+  if (stopped_ || !node_known_ || !state_good_) {
+    converged_ = false;
+    co_return;
+  }
+  refresh_original(*original_, state_, held_);
+  const std::uint64_t version = node_version_;
+  const DesiredSettings desired = given_up_ ? without_controller(annotated_) : annotated_;
+  Plan todo = plan(desired, desired.power_cap != planned_cap_);
+  if (!todo.writes.empty() && clock_.monotonic() >= next_write_) {
+    // What is about to be held must be known to a successor first. Going on with what is held, or
+    // giving it back, needs nobody: also when the API server is gone together with the controller.
+    if (!held_.covers(todo.held) && !co_await store(todo.held)) {
+      converged_ = false;
+      co_return;
+    }
+    if (stopped_ || version != node_version_) {
+      check_now_ = true;  // the wish has changed while we waited
+      co_return;
+    }
+    held_ = todo.held;
+    write_hardware(todo);
+    if (write_errors_.empty()) planned_cap_ = desired.power_cap;
+    state_good_ = read_state();
+    if (!state_good_) co_return;
+    todo = plan(desired, desired.power_cap != planned_cap_);
+  }
+  if (todo.writes.empty()) {
+    note(write_errors_, {}, "");
+    write_backoff_.reset();
+    planned_cap_ = desired.power_cap;
+  }
+  held_ = todo.held;
+  note(refusals_, std::move(todo.refusals), "refused");
+  const bool as_annotated = !given_up_ || annotated_.empty() || desired == annotated_;
+  converged_ = todo.writes.empty() && refusals_.empty() && write_errors_.empty() &&
+               annotated_.errors.empty() && as_annotated;
+  if (converged_) applied_request_ = annotated_.request_id;
+  metrics_.set("kwatt_agent_converged", "1 while the hardware is as the annotations ask.", {},
+               converged_ ? 1 : 0);
+}
+
+Plan Agent::plan(const DesiredSettings& desired, bool cap_changed) const {
+  return make_plan({desired, state_, *original_, held_, cap_changed});
+}
+
+void Agent::write_hardware(const Plan& todo) {
+  std::vector<std::string> errors;
+  for (const hardware::AttributeWrite& write : todo.writes) {
+    auto done = hardware::perform(sys_, write);
+    metrics_.add("kwatt_agent_writes_total", "Stores into attributes of the hardware.",
+                 {{"result", done ? "ok" : std::string(to_string(done.error().code))}});
+    if (done) {
+      log::info("hardware set", {{"what", write.what}, {"value", write.value}});
+    } else {
+      errors.push_back(hardware::explain_limit_error(done.error(), write).text());
+    }
+  }
+  const MonotonicPoint now = clock_.monotonic();
+  if (!errors.empty()) {
+    next_write_ = now + write_backoff_.next(now);
+  } else {
+    // Firmware may take back what it accepted: look again soon.
+    checked_at_ = now - config_.check_interval + config_.sample_interval;
+  }
+  note(write_errors_, std::move(errors), "hardware not set");
+}
+
+kube::Task<bool> Agent::load_original() {
+  const MonotonicPoint now = clock_.monotonic();
+  if (now < next_load_) co_return false;
+  auto body = co_await client_.get(kube::resources::node_powers(), {"", config_.node_name});
+  api::NodePower power;
+  if (body) {
+    if (auto decoded = api::decode(*body, power); !decoded) body = decoded.error();
+  }
+  if (!body && body.error().code != ErrorCode::not_found) {
+    next_load_ = now + load_backoff_.next(now);
+    log::warn("cannot read the NodePower, so nothing is applied yet", {{"error", body.error()}});
+    co_return false;
+  }
+  if (original_) co_return true;
+  const api::OriginalSettings& stored = power.status.report.original;
+  if (!stored.boot_id.empty() && stored.boot_id == config_.boot_id) {
+    StoredOriginal found = from_report(stored, state_);
+    held_ = found.held ? *found.held : difference(state_, found.original);
+    original_ = std::move(found.original);
+    log::info("original settings of an earlier run of this boot found",
+              {{"original", stored.exact}, {"held", held_.any()}});
+  } else {
+    original_ = capture(state_, config_.boot_id);
+  }
+  co_return true;
+}
+
+kube::Task<bool> Agent::store(const Held& held) {
+  const api::OriginalSettings wanted = to_report(*original_, held);
+  if (written_ && written_->original == wanted) co_return true;
+  if (clock_.monotonic() < next_report_) co_return false;
+  co_return co_await write_report(held);
+}
+
+api::AgentReport Agent::build(const Held& held) const {
+  std::vector<std::string> errors = annotated_.errors;
+  for (const auto* more : {&refusals_, &write_errors_, &state_errors_, &sampler_.errors()}) {
+    errors.insert(errors.end(), more->begin(), more->end());
+  }
+  if (given_up_) {
+    errors.push_back(fmt::format("no sign of life of the controller for {}: original settings",
+                                 format_go_duration(config_.restore_after)));
+  }
+  return build_report({.boot_id = config_.boot_id,
+                       .agent_version = config_.version,
+                       .now = clock_.now(),
+                       .state = state_,
+                       .desired = annotated_,
+                       .original = *original_,
+                       .held = held,
+                       .applied_request = applied_request_,
+                       .converged = converged_,
+                       .errors = std::move(errors),
+                       .sample = sample_});
+}
+
+kube::Task<void> Agent::report() {
+  if (!original_ || !node_known_ || stopped_) co_return;
+  const MonotonicPoint now = clock_.monotonic();
+  if (now < next_report_) co_return;
+  if (written_) {
+    const Duration since = std::chrono::duration_cast<Duration>(now - written_at_);
+    const Difference difference = compare(*written_, build(held_));
+    if (!worth_writing(difference, since, config_.report_timing)) co_return;
+  } else if (!sample_ && write_errors_.empty() && now - sampled_at_ < config_.sample_interval * 2) {
+    // The first sample is about to come: one write instead of two.
+    co_return;
+  }
+  co_await write_report(held_);
+}
+
+kube::Task<bool> Agent::write_report(const Held& held) {
+  api::AgentReport next = build(held);
+  std::string body = api::apply_report(config_.node_name, next);
+  auto done = co_await client_.patch(kube::resources::node_powers(), {"", config_.node_name},
+                                     kube::Client::PatchType::apply, kFieldManager, "status",
+                                     std::move(body));
+  const MonotonicPoint now = clock_.monotonic();
+  metrics_.add("kwatt_agent_report_writes_total", "Writes of NodePower status.report.",
+               {{"result", done ? "ok" : std::string(to_string(done.error().code))}});
+  if (!done) {
+    next_report_ = now + report_backoff_.next(now);
+    written_.reset();  // deleted, or not known to have arrived: send the whole again
+    log::warn(done.error().code == ErrorCode::not_found
+                  ? "there is no NodePower of this node yet, so nothing is applied"
+                  : "the report could not be written",
+              {{"error", done.error()}});
+    co_return false;
+  }
+  report_backoff_.reset();
+  written_ = std::move(next);
+  written_at_ = now;
+  co_return true;
+}
+
+bool Agent::stop_hardware() {
+  stopped_ = true;
+  if (!original_ || !held_.any()) return true;
+  state_good_ = read_state();
+  const DesiredSettings left = without_controller(annotated_);
+  const Plan todo = plan(left, false);
+  note(write_errors_, {}, "");
+  write_hardware(todo);
+  state_good_ = read_state() && state_good_;
+  held_ = plan(left, false).held;
+  converged_ = annotated_.empty() && write_errors_.empty() && !held_.any();
+  return write_errors_.empty() && state_good_;
+}
+
+kube::Task<void> Agent::last_report() {
+  if (!original_ || !written_) co_return;
+  co_await write_report(held_);
+}
+
+// Keeps `where` and logs it when it says something else than before.
+void Agent::note(std::vector<std::string>& where, std::vector<std::string> sentences,
+                 const char* what) {
+  if (!sentences.empty() && sentences != where) log::warn(what, {{"errors", joined(sentences)}});
+  where = std::move(sentences);
+}
+
+}  // namespace kwatt::agent

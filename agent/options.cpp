@@ -1,0 +1,103 @@
+#include "agent/options.hpp"
+
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "net/http.hpp"
+
+namespace kwatt::agent {
+namespace {
+
+constexpr const char* kDescription =
+    "Applies what the annotations of this machine's Node ask for (kwatt.dev/governor,\n"
+    "/max-frequency-mhz, /epp, /power-cap-watts), reports into NodePower status.report, pushes "
+    "power\n"
+    "and utilization samples to the controller, and puts the original settings back when it is\n"
+    "stopped, when an annotation goes, and when the controller gives no sign of life.";
+
+// A duration as Go writes it, not below `least`.
+void add_duration(CLI::App& app, const std::string& name, Duration& target, Duration least,
+                  const std::string& help) {
+  app.add_option_function<std::string>(
+         name,
+         [&target, least, name](const std::string& text) {
+           const auto duration = parse_go_duration(text);
+           if (!duration || *duration < least) {
+             throw CLI::ValidationError(
+                 name, fmt::format("\"{}\" is not a duration such as 10m or 1h30m of at least {}",
+                                   text, format_go_duration(least)));
+           }
+           target = *duration;
+         },
+         help)
+      ->type_name("DURATION")
+      ->default_str(format_go_duration(target));
+}
+
+std::string check_url(const std::string& text) {
+  if (text.empty()) return {};
+  const auto url = net::parse_url(text);
+  return url ? std::string{} : url.error().text();
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(kDescription, "kwatt-agent");
+  app.set_version_flag("--version", std::string("kwatt-agent ") + KWATT_VERSION);
+  app.add_option("--node-name", options.node_name, "The Node that is this machine")
+      ->envname("NODE_NAME")
+      ->required();
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "Kubeconfig file; without it $KUBECONFIG, the service account of the pod, or "
+                 "~/.kube/config");
+  app.add_option("--sysfs-root", options.sysfs_root, "Where the host's /sys is")
+      ->capture_default_str();
+  app.add_option("--proc-root", options.proc_root, "Where the host's /proc is")
+      ->capture_default_str();
+  app.add_option("--controller-url", options.controller_url,
+                 "Where samples are pushed, e.g. https://kwatt-controller.kwatt-system.svc:8443; "
+                 "without it nothing is pushed and only the Lease shows that the controller lives")
+      ->check(check_url);
+  app.add_option("--controller-ca-file", options.controller_ca_file,
+                 "CA certificates (PEM) that the controller's certificate must chain to; read "
+                 "again when it changes");
+  app.add_option("--controller-token-file", options.controller_token_file,
+                 "Bearer token for the push (audience kwatt), read again for every push");
+  add_duration(app, "--restore-after", options.restore_after, Duration{0},
+               "Without a sign of life of the controller for so long, the original settings come "
+               "back; 0s: never");
+  add_duration(app, "--sample-interval", options.sample_interval, Duration{100},
+               "How often power and utilization are measured");
+  add_duration(app, "--push-interval", options.push_interval, Duration{500},
+               "How often samples are pushed");
+  app.add_option("--lease-namespace", options.lease_namespace,
+                 "Namespace of the controller's Lease, read while pushes fail")
+      ->capture_default_str();
+  app.add_option("--lease-name", options.lease_name, "Name of that Lease")->capture_default_str();
+  app.add_option("--health-address", options.health_address,
+                 "Serve /healthz, /metrics and /forward-metrics (push now) on HOST:PORT");
+  app.add_option_function<std::string>(
+         "--log-format",
+         [&](const std::string& word) { options.log_format = *log::parse_format(word); },
+         "json or logfmt")
+      ->check(CLI::IsMember({"json", "logfmt"}))
+      ->default_str("json");
+  app.add_option_function<std::string>(
+         "--log-level",
+         [&](const std::string& word) { options.log_level = *log::parse_level(word); },
+         "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->default_str("info");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return {std::nullopt, app.exit(error)};
+  }
+  return {std::move(options), 0};
+}
+
+}  // namespace kwatt::agent

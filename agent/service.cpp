@@ -1,0 +1,239 @@
+#include "agent/service.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <memory>
+#include <random>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "agent/agent.hpp"
+#include "agent/health.hpp"
+#include "agent/pusher.hpp"
+#include "api/decode.hpp"
+#include "base/log.hpp"
+#include "kube/informer.hpp"
+#include "net/run.hpp"
+
+namespace kwatt::agent {
+namespace {
+
+using net::Task;
+
+// A last report must not hold up the end of the machine.
+constexpr Duration kLastReport = std::chrono::milliseconds{1500};
+constexpr Duration kLongestLeasePause = std::chrono::seconds{30};
+
+Result<api::Node> decode_node(std::string_view json) {
+  api::Node node;
+  if (auto done = api::decode(json, node); !done) return done.error();
+  return node;
+}
+
+class Service {
+ public:
+  Service(const Options& options, kube::Config kube_config, hardware::RootedFs sys,
+          hardware::RootedFs proc, const std::string& boot_id)
+      : options_(options),
+        sys_(std::move(sys)),
+        proc_(std::move(proc)),
+        client_(kube::make_client(io_.get_executor(), std::move(kube_config),
+                                  {.user_agent = std::string("kwatt-agent/") + KWATT_VERSION,
+                                   .queries_per_second = 5,
+                                   .burst = 10},
+                                  clock_)),
+        informer_(*client_,
+                  {.resource = kube::resources::nodes(),
+                   .namespace_name = {},
+                   .field_selector = "metadata.name=" + options.node_name,
+                   .label_selector = {}},
+                  decode_node, clock_, metrics_),
+        agent_(
+            {.node_name = options.node_name,
+             .boot_id = boot_id,
+             .version = KWATT_VERSION,
+             .restore_after = options.restore_after,
+             .sample_interval = options.sample_interval,
+             .check_interval = std::max<Duration>(options.sample_interval, std::chrono::seconds{2}),
+             .report_timing = {}},
+            *client_, sys_, proc_, clock_, metrics_),
+        signals_(io_, SIGTERM, SIGINT) {
+    informer_.store().subscribe([this](const kube::Delta<api::Node>&) { node_changed(); });
+    if (!options.controller_url.empty()) {
+      pusher_ = std::make_unique<Pusher>(
+          io_.get_executor(), PusherOptions{.url = *net::parse_url(options.controller_url),
+                                            .ca_file = options.controller_ca_file,
+                                            .token_file = options.controller_token_file,
+                                            .node = options.node_name,
+                                            .boot_id = boot_id});
+      agent_.on_sample([this](const telemetry::AgentSample& sample) { pusher_->add(sample); });
+    }
+  }
+
+  int run() {
+    if (!options_.health_address.empty() && !start_health()) return 1;
+    spawn(informer_.run(), "watch of the Node");
+    spawn(step_loop(), "main loop");
+    spawn(lease_loop(), "lease");
+    if (pusher_) spawn(push_loop(), "push");
+    signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (!error) stop(signal);
+    });
+    io_.run();
+    return exit_code_;
+  }
+
+ private:
+  // A coroutine that ends by an exception is a bug: better a restart than half an agent.
+  void spawn(Task<void> task, const char* name) {
+    const auto ended = [this, name](std::exception_ptr failure) {
+      if (!failure || stopping_) return;
+      try {
+        std::rethrow_exception(failure);
+      } catch (const std::exception& error) {
+        log::error("ended unexpectedly", {{"part", name}, {"error", error.what()}});
+      }
+      exit_code_ = 1;
+      io_.stop();
+    };
+    boost::asio::co_spawn(io_, std::move(task), ended);
+  }
+
+  void node_changed() {
+    if (!informer_.store().ready()) return;
+    const auto node = informer_.store().get(options_.node_name);
+    agent_.node_seen(node ? std::optional(node->meta.annotations) : std::nullopt);
+    wake_.notify_all();
+  }
+
+  Task<void> step_loop() {
+    while (!stopping_) {
+      co_await agent_.step();
+      co_await wake_.wait_for(options_.sample_interval);
+    }
+  }
+
+  Task<void> push_loop() {
+    // Agents that were started together should not push together.
+    std::minstd_rand engine(std::random_device{}());
+    std::uniform_int_distribution<Duration::rep> start(0, options_.push_interval.count());
+    co_await push_now_.wait_for(Duration{start(engine)});
+    std::string last_error;
+    while (!stopping_) {
+      auto pushed = co_await pusher_->push();
+      metrics_.add("kwatt_agent_pushes_total", "Pushes of samples to the controller.",
+                   {{"result", pushed ? "ok" : std::string(to_string(pushed.error().code))}});
+      const std::string error = pushed ? std::string{} : pushed.error().text();
+      if (pushed) agent_.dead_man().sign_of_life(clock_.monotonic());
+      if (error != last_error) {
+        if (pushed) {
+          log::info("samples reach the controller", {});
+        } else {
+          log::warn("samples do not reach the controller", {{"error", error}});
+        }
+        last_error = error;
+      }
+      co_await push_now_.wait_for(options_.push_interval);
+    }
+  }
+
+  // The second sign of life, asked for only while the first one is missing.
+  Task<void> lease_loop() {
+    Duration pause = kLongestLeasePause;
+    if (options_.restore_after > Duration{0}) {
+      pause = std::clamp<Duration>(options_.restore_after / 4, std::chrono::seconds{1}, pause);
+    }
+    // What the Lease holds is only of use if it was seen before.
+    bool first = true;
+    while (!stopping_) {
+      if (first || agent_.dead_man().silent_for(pause, clock_.monotonic())) {
+        auto body = co_await client_->get(kube::resources::leases(),
+                                          {options_.lease_namespace, options_.lease_name});
+        api::Lease lease;
+        if (body && api::decode(*body, lease)) {
+          agent_.dead_man().lease_seen(lease.renew_time, clock_.monotonic());
+          first = false;
+        }
+      }
+      co_await net::sleep(pause);
+    }
+  }
+
+  bool start_health() {
+    auto started =
+        start_health_server(io_.get_executor(), options_.health_address,
+                            {.healthy =
+                                 [this] {
+                                   const Duration limit = std::max<Duration>(
+                                       options_.sample_interval * 5, std::chrono::minutes{2});
+                                   return clock_.monotonic() - agent_.last_step() < limit;
+                                 },
+                             .metrics = [this] { return metrics_.render(); },
+                             .push_now = [this] { push_now_.notify_all(); }});
+    if (!started) {
+      log::error("cannot serve the health address", {{"error", started.error()}});
+      return false;
+    }
+    health_ = std::move(*started);
+    return true;
+  }
+
+  // The hardware first and at once: whatever hangs on the network does not matter to it.
+  void stop(int signal) {
+    stopping_ = true;
+    log::info("stopping: original settings come back", {{"signal", signal}});
+    if (!agent_.stop_hardware()) exit_code_ = 1;
+    const auto end = [this](std::exception_ptr) { io_.stop(); };
+    boost::asio::co_spawn(io_, agent_.last_report(), end);
+    boost::asio::co_spawn(io_, net::sleep(kLastReport), end);
+  }
+
+  const Options& options_;
+  SystemClock clock_;
+  Metrics metrics_;
+  net::Signal wake_, push_now_;  // before io_, whose end destroys the coroutines that wait for them
+  boost::asio::io_context io_{1};
+  hardware::RootedFs sys_, proc_;
+  std::unique_ptr<kube::Client> client_;
+  kube::Informer<api::Node> informer_;
+  Agent agent_;
+  std::unique_ptr<Pusher> pusher_;
+  std::unique_ptr<net::Server> health_;
+  boost::asio::signal_set signals_;
+  bool stopping_ = false;
+  int exit_code_ = 0;
+};
+
+int fail_start(const char* what, const Error& error) {
+  log::error(what, {{"error", error}});
+  return 1;
+}
+
+}  // namespace
+
+int run_agent(const Options& options) {
+  auto sys = hardware::RootedFs::open(options.sysfs_root);
+  if (!sys) return fail_start("cannot open the sysfs root", sys.error());
+  auto proc = hardware::RootedFs::open(options.proc_root);
+  if (!proc) return fail_start("cannot open the proc root", proc.error());
+  auto boot_id = hardware::read_boot_id(*proc);
+  if (!boot_id) return fail_start("cannot read the boot id", boot_id.error());
+  auto config = kube::find_config({.kubeconfig = options.kubeconfig,
+                                   .context = {},
+                                   .service_account_folder = kube::kServiceAccountFolder});
+  if (!config) return fail_start("no way to the API server", config.error());
+  log::info("starting", {{"node", options.node_name},
+                         {"version", KWATT_VERSION},
+                         {"bootID", *boot_id},
+                         {"restoreAfter", format_go_duration(options.restore_after)}});
+  Service service(options, std::move(*config), std::move(*sys), std::move(*proc), *boot_id);
+  return service.run();
+}
+
+}  // namespace kwatt::agent
