@@ -98,6 +98,17 @@ const std::map<std::string, std::set<std::string>> kClosedStrings = [] {
       {"status.conditions[].status", {"True", "False", "Unknown"}}};
 }();
 
+// YAML 1.1, which kubectl reads, takes a bare True or on for a boolean; yaml-cpp does not.
+void check_quoted(const YAML::Node& scalar) {
+  static const std::set<std::string> kBooleans{"true", "false", "on", "off",
+                                               "yes",  "no",    "y",  "n"};
+  std::string word = scalar.Scalar();
+  CAPTURE(word);
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  CHECK((scalar.Tag() == "!" || kBooleans.count(word) == 0));
+}
+
 class Walk {
  public:
   // `value` is a default-made object of the type. It is changed: lists get an element to look at.
@@ -111,6 +122,8 @@ class Walk {
     }
     CHECK(text_of(schema["type"]) == wanted_type(type.kind));
     CHECK(text_of(schema["description"]).size() > 3);
+    for (const YAML::Node& word : schema["enum"]) check_quoted(word);
+    for (const auto& entry : schema["properties"]) check_quoted(entry.first);
     for (const YAML::Node& rule : schema["x-kubernetes-validations"]) {
       CHECK(text_of(rule["message"]).size() > 10);
     }
