@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "base/log.hpp"
 #include "net/body_stream.hpp"
 #include "net/connection.hpp"
 #include "net/message_writer.hpp"
@@ -39,21 +41,29 @@ struct Client::Impl {
 
   TlsConfig config;
   SslContext context;
+  std::optional<TlsConfig> refused;  // the last value that could not be used
   std::optional<SteadyPoint> asked;  // when `tls` was asked last
   std::deque<std::unique_ptr<Connection>> idle;
 
-  // Asks for the TLS files; a changed value makes the kept connections worthless.
+  // Asks for the TLS files; a changed value makes the kept connections worthless. A value that
+  // OpenSSL refuses (a half-written file) is logged once, and the last good one stays.
   Result<void> refresh_tls() {
     if (!origin.tls) return {};
     TlsConfig current = tls ? tls() : TlsConfig{};
     asked = steady_clock::now();
-    if (context && current == config) return {};
-    idle.clear();
-    context.reset();
+    if (context && (current == config || current == refused)) return {};
     auto made = client_context(current);
-    if (!made) return made.error().with_context(name + ": TLS settings");
+    if (!made) {
+      const Error error = made.error().with_context(name + ": TLS settings");
+      if (!context) return error;
+      log::warn("new TLS settings refused, the old ones stay", {{"error", error}});
+      refused = std::move(current);
+      return {};
+    }
+    idle.clear();
     config = std::move(current);
     context = std::move(*made);
+    refused.reset();
     return {};
   }
 
@@ -61,7 +71,7 @@ struct Client::Impl {
   std::unique_ptr<Connection> reuse() {
     const auto now = steady_clock::now();
     while (!idle.empty() && now - idle.front()->idle_since > idle_time) idle.pop_front();
-    // A refused new value shows at the next new connection.
+    // Kept connections mean that there is a context, so this cannot fail.
     if (!idle.empty() && asked && now - *asked > tls_check_interval) (void)refresh_tls();
     while (!idle.empty()) {
       auto connection = std::move(idle.back());

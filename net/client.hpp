@@ -35,8 +35,9 @@ class BodyStream {
 class Client {
  public:
   // `tls` is asked before every new connection, and at most every 10 s before one is used again, so
-  // that rotated files take effect; the kept connections are dropped when its value changed.
-  // Empty: the system's roots. Not asked for plain HTTP.
+  // that rotated files take effect; the kept connections are dropped when its value changed
+  // (a value that OpenSSL refuses is logged, and the last good one stays). Empty function: the
+  // system's roots. Not asked for plain HTTP.
   using TlsSource = std::function<TlsConfig()>;
   // `resolved` may refuse an address after name resolution (allow-lists); empty: all allowed.
   using AddressFilter = std::function<bool(const std::string& address)>;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
+#include <optional>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -60,9 +60,11 @@ struct Server::Impl {
   std::map<Entry*, std::shared_ptr<Entry>> entries;
   TlsConfig config;
   SslContext context;
-  bool full = false;  // logged once per episode
+  std::optional<TlsConfig> refused;  // the last value that could not be used
+  bool full = false;                 // logged once per episode
 
-  // The context for the next connection. A new value that OpenSSL refuses leaves the old one.
+  // The context for the next connection. A new value that OpenSSL refuses (a half-written file) is
+  // logged once, and the last good one stays. Errors: no good one yet.
   Result<void> refresh_tls();
   Result<void> listen();
   static Task<void> accept_all(Self self);
@@ -77,11 +79,18 @@ struct Server::Impl {
 Result<void> Server::Impl::refresh_tls() {
   if (!host->options.tls) return {};
   TlsConfig current = tls ? tls() : TlsConfig{};
-  if (context && current == config) return {};
+  if (context && (current == config || current == refused)) return {};
   auto made = server_context(current);
-  if (!made) return made.error().with_context("TLS settings of the server");
+  if (!made) {
+    const Error error = made.error().with_context("TLS settings of the server");
+    if (!context) return error;
+    log::error("new TLS settings refused, the old ones stay", {{"error", error}});
+    refused = std::move(current);
+    return {};
+  }
   config = std::move(current);
   context = std::move(*made);
+  refused.reset();
   return {};
 }
 
@@ -126,10 +135,7 @@ void Server::Impl::admit(Self self, tcp::socket socket) {
   full = false;
   ssl_st* ssl = nullptr;
   if (host->options.tls) {
-    if (auto refreshed = refresh_tls(); !refreshed) {
-      log::error("new TLS settings refused, the old ones stay", {{"error", refreshed.error()}});
-      if (!context) return;
-    }
+    (void)refresh_tls();  // cannot fail: start() has made the first context
     ssl = new_server_ssl(context);
   }
   auto transport = make_transport(std::move(socket), ssl, Role::server);

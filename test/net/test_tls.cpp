@@ -46,6 +46,14 @@ struct Fixture {
     REQUIRE_MESSAGE(started.has_value(), started.error().text());
     return server->port();
   }
+  // The server closes all connections and starts again on the same port.
+  void restart() {
+    const auto port = server->port();
+    test::run_task(io, server->stop(1s));
+    const net::ServerOptions options{.address = "127.0.0.1", .port = port, .tls = true};
+    server.emplace(io.get_executor(), options, greet, [this] { return server_tls; });
+    REQUIRE(server->start().has_value());
+  }
   Client client(std::uint16_t port, const std::string& host = "127.0.0.1") {
     return Client{io.get_executor(), net::Origin{true, host, port}, [this] { return client_tls; }};
   }
@@ -206,6 +214,18 @@ TEST_CASE_FIXTURE(Fixture, "a rotated CA drops the connections made with the old
   }
   CHECK(std::count(passed.begin(), passed.end(), true) == 1);
   // And the one that was busy meanwhile is not kept.
+  CHECK(send(c).has_error());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a broken new CA is ignored by a client that has a good one") {
+  const auto port = start();
+  Client c = client(port);
+  REQUIRE(send(c).has_value());
+  client_tls.ca_pem = "half written";
+  restart();
+  CHECK(send(c).has_value());
+  client_tls.ca_pem = Authority{"stranger"}.ca_pem();
+  restart();
   CHECK(send(c).has_error());
 }
 
