@@ -100,8 +100,7 @@ const std::map<std::string, std::set<std::string>> kClosedStrings = [] {
 
 // YAML 1.1, which kubectl reads, takes a bare True or on for a boolean; yaml-cpp does not.
 void check_quoted(const YAML::Node& scalar) {
-  static const std::set<std::string> kBooleans{"true", "false", "on", "off",
-                                               "yes",  "no",    "y",  "n"};
+  static const std::set<std::string> kBooleans{"true", "false", "on", "off", "yes", "no", "y", "n"};
   std::string word = scalar.Scalar();
   CAPTURE(word);
   std::transform(word.begin(), word.end(), word.begin(),
