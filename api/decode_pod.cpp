@@ -194,7 +194,7 @@ void take_ports(PodTemplate& out, std::vector<Container>& containers) {
   }
 }
 
-PodTemplate make_template(wire::Pod& pod, bool daemon) {
+PodTemplate make_template(wire::Pod& pod, const std::string& name, bool daemon) {
   PodTemplate out;
   out.labels = std::move(pod.meta.labels);
   out.requests = total(pod.spec, &wire::ContainerResources::requests);
@@ -210,7 +210,7 @@ PodTemplate make_template(wire::Pod& pod, bool daemon) {
   out.tolerations = std::move(pod.spec.tolerations);
   take_ports(out, pod.spec.containers);
   take_ports(out, pod.spec.init_containers);
-  take_volumes(out, pod.spec.volumes, pod.meta.name);
+  take_volumes(out, pod.spec.volumes, name);
   out.scheduling_gated = !pod.spec.scheduling_gates.empty();
   out.priority = pod.spec.priority;
   out.scheduler_name = std::move(pod.spec.scheduler_name);
@@ -301,7 +301,7 @@ Result<void> decode_into(MutableJson json, Pod& out, Interner* interner) {
   out.nominated_node_name = std::move(pod.status.nominated_node_name);
   out.phase = phase_of(pod.status.phase);
   take_conditions(out, pod.status.conditions);
-  PodTemplate made = make_template(pod, out.daemon());
+  PodTemplate made = make_template(pod, out.name, out.daemon());
   out.spec = interner != nullptr ? interner->intern(std::move(made))
                                  : std::make_shared<const PodTemplate>(std::move(made));
   return {};
