@@ -44,7 +44,7 @@ def pages():
 
 def script_of(path):
     """One bash script of the page's marked blocks; stops at the first command that fails."""
-    lines = ["set -euo pipefail"]
+    lines = ["set -eu"]
     for block in blocks(path):
         if not block.directive:
             continue
