@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Pass {
   const std::vector<NodeName>& selected;  // sorted
   WhatIf& what_if;                        // room on awake nodes, with everything reserved so far
   std::optional<Demand> demand = std::nullopt;  // filled by the first lever that asks (settle())
+  std::set<NodeName> idle_pool = {};  // nodes that dvfs.idleNodes keeps awake (idle_pool())
+  Milliwatts power_wanted{};          // under budgetWatts: of nodes to be woken once there is room
 };
 
 // Proposals in order of preference, and for every selected node the lever looked at and refused,
@@ -49,6 +52,10 @@ Proposal migrate(Pass& pass);
 Proposal dvfs(Pass& pass);
 // Caps above abovePercentOfMax, release below releasePercentOfMax; budgetWatts; migrate first.
 Proposal capping(Pass& pass);
+
+// The nodes that dvfs.idleNodes keeps: idle, awake, at low frequency where possible; ties by name.
+// They may receive pods, and are never switched off.
+std::set<NodeName> idle_pool(const Pass& pass);
 
 // The mean over the newest `window` of a node's samples; nullopt if they do not cover it, or are
 // older than `stale_after` (three sample periods, at least 30 s).

@@ -151,6 +151,7 @@ class MigrateLever {
   void fewest_pods() {
     for (Source& source : sources_) {
       if (allowance_ == 0) return;
+      if (source.refused) continue;  // a wake test chosen before it
       if (auto emptying = try_empty(source)) commit(source, std::move(*emptying));
     }
   }

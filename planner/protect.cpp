@@ -119,6 +119,9 @@ std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node
                    fmt::format("operation {} is in progress", node.operation().id)};
   }
   if (auto verdict = held(pass, node)) return verdict;
+  if (pass.idle_pool.count(node.name()) > 0) {
+    return Verdict{Reason::Headroom, "kept awake as one of dvfs.idleNodes"};
+  }
   if (auto verdict = foreign(node)) return verdict;
   if (!node.ready) return Verdict{Reason::NodeNotReady, "the node is not Ready"};
   if (!node.has_driver) {
