@@ -28,7 +28,7 @@ inline ReconcileResult terminal(Error error) {
 using Reconcile = std::function<Task<Result<ReconcileResult>>(std::string key)>;
 
 struct ControllerOptions {
-  std::string name;  // the metric label, e.g. "energypolicy"
+  std::string name{};  // the metric label, e.g. "energypolicy"
   int workers = 1;
   Duration drain = std::chrono::seconds{30};  // stop() waits so long for running reconciles
   // Every key that `all_keys` names is reconciled so often, with low priority (0: never).

@@ -171,8 +171,11 @@ Task<void> EventRecorder::run() {
 }
 
 void EventRecorder::stop() {
-  impl_->stopping = true;
-  impl_->changed.notify_all();
+  // In line behind what was recorded before.
+  boost::asio::dispatch(impl_->executor, [self = impl_] {
+    self->stopping = true;
+    self->changed.notify_all();
+  });
 }
 
 }  // namespace kwatt::kube

@@ -34,7 +34,7 @@ class EventRecorder {
   // Writes what is queued, until cancelled (ends with operation_aborted) or stop(): then it returns
   // after the last queued event was tried once.
   Task<void> run();
-  void stop();
+  void stop();  // from any thread
 
  private:
   struct Impl;
