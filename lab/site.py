@@ -103,7 +103,7 @@ class Site:
     def _room_config(self) -> RoomConfig:
         room = self.directory / "room"
         room.mkdir(exist_ok=True)
-        agent = None
+        agent = AgentOptions()
         if self._agents:
             command = (f"{program('kwatt-agent')} --node-name {{node}} --sysfs-root {{sys}} --proc-root {{proc}}"
                        f" --kubeconfig {{dir}}/agent.kubeconfig --controller-url {self.ingest_url}"
