@@ -1,0 +1,214 @@
+// DVFS: slow down what has little to do, speed up what has much, and spread what is too much.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "planner/destinations.hpp"
+#include "planner/drain.hpp"
+#include "planner/propose.hpp"
+#include "planner/request.hpp"
+#include "planner/settings.hpp"
+
+namespace kwatt::planner {
+namespace {
+
+std::string percent_text(Permille value) {
+  return fmt::format("{}.{} %", value.count() / 10, value.count() % 10);
+}
+
+// What the hardware does not offer of this level, as its agent reports it.
+std::optional<Verdict> out_of_range(const api::AgentReport& report, const api::FrequencyLevel& l) {
+  const auto& offered = report.available_governors;
+  if (!l.governor.empty() &&
+      std::find(offered.begin(), offered.end(), l.governor) == offered.end()) {
+    return Verdict{Reason::OutOfRange,
+                   fmt::format("governor {} is not offered; there are: {}", l.governor,
+                               offered.empty() ? "none" : list_text(offered, offered.size()))};
+  }
+  if (l.max_frequency_mhz > 0 && (l.max_frequency_mhz < report.hardware_min_mhz ||
+                                  l.max_frequency_mhz > report.hardware_max_mhz)) {
+    return Verdict{Reason::OutOfRange,
+                   fmt::format("{} MHz is not within {}..{} MHz", l.max_frequency_mhz,
+                               report.hardware_min_mhz, report.hardware_max_mhz)};
+  }
+  return std::nullopt;
+}
+
+// By how much the present load would be slowed at this frequency limit: utilization is
+// frequency-invariant, so above the limit's share of the maximum there is not enough of it.
+Permille slowdown(const api::AgentReport& report, const api::FrequencyLevel& level,
+                  Permille utilization) {
+  if (level.max_frequency_mhz <= 0 || report.hardware_max_mhz <= 0) return Permille{0};
+  const std::int64_t needed =
+      utilization.count() * report.hardware_max_mhz / level.max_frequency_mhz;
+  return Permille{std::max<std::int64_t>(0, needed - 1000)};
+}
+
+class DvfsLever {
+ public:
+  DvfsLever(Pass& pass, Proposal& proposal)
+      : pass_(pass),
+        spec_(pass.spec.dvfs),
+        proposal_(proposal),
+        candidates_(pass.snapshot, pass.spec.disruption) {}
+
+  void run() {
+    if (spec_.migration.enabled) spread();
+    for (const NodeName& name : pass_.selected) {
+      const auto found = pass_.snapshot.nodes.find(name);
+      if (found == pass_.snapshot.nodes.end() || !is_running(found->second)) continue;
+      if (!acted_on(name)) look_at(found->second);
+    }
+  }
+
+ private:
+  void refuse(const NodeView& node, Verdict verdict) {
+    proposal_.refusals.insert_or_assign(node.name(), std::move(verdict));
+  }
+  bool acted_on(const NodeName& name) const {
+    return std::any_of(proposal_.actions.begin(), proposal_.actions.end(),
+                       [&](const Action& action) { return action.node == name; });
+  }
+
+  void look_at(const NodeView& node) {
+    if (auto verdict = settings_refused(pass_, node, frequency_keys())) {
+      return refuse(node, std::move(*verdict));
+    }
+    const auto mean = window_mean(node, spec_.window, pass_.snapshot.now);
+    if (!mean) {
+      return refuse(node, {Reason::StaleTelemetry, fmt::format("no samples of the last {}",
+                                                               format_go_duration(spec_.window))});
+    }
+    if (mean->utilization < percent(spec_.low_utilization_percent)) {
+      slow_down(node, mean->utilization);
+    } else if (mean->utilization > percent(spec_.high_utilization_percent)) {
+      set(node, spec_.high, false, Reason::HighLoad, mean->utilization);
+    } else {
+      refuse(node, {Reason::InUse,
+                    fmt::format("{} utilized, between {} and {} %: left as it is",
+                                percent_text(mean->utilization), spec_.low_utilization_percent,
+                                spec_.high_utilization_percent)});
+    }
+  }
+
+  void slow_down(const NodeView& node, Permille utilization) {
+    const Permille loss = slowdown(node.machine->status.report, spec_.low, utilization);
+    if (loss > percent(spec_.max_slowdown_percent)) {
+      return refuse(
+          node, {Reason::NotWorthIt, fmt::format("{} MHz would slow the load by {}, above {} %",
+                                                 spec_.low.max_frequency_mhz, percent_text(loss),
+                                                 spec_.max_slowdown_percent)});
+    }
+    set(node, spec_.low, true, Reason::LowUtilization, utilization);
+  }
+
+  void set(const NodeView& node, const api::FrequencyLevel& level, bool low, Reason reason,
+           Permille utilization) {
+    const std::string_view word = low ? "below" : "above";
+    const std::int64_t limit = low ? spec_.low_utilization_percent : spec_.high_utilization_percent;
+    const std::string load =
+        fmt::format("{} utilized, {} {} %", percent_text(utilization), word, limit);
+    const api::AgentRequest request = request_of(level);
+    if (request == api::AgentRequest{}) {
+      const RequestNote note = request_on(*node.node);
+      const bool ours = std::any_of(frequency_keys().begin(), frequency_keys().end(),
+                                    [&](const auto& key) { return note.keys.count(key) > 0; });
+      if (!ours) return refuse(node, {reason, load + ": left to the driver"});
+    }
+    if (auto verdict = out_of_range(node.machine->status.report, level)) {
+      return refuse(node, std::move(*verdict));
+    }
+    if (in_force(*node.node, request, frequency_keys())) {
+      return refuse(node, {reason, load + ": set already"});
+    }
+    proposal_.actions.push_back(
+        action_on(pass_, node, SetFrequency{level, low}, reason, load, Milliwatts{}));
+  }
+
+  // dvfs.migration: nodes above abovePercent, the busiest first, send pods to nodes with little
+  // load until they are predicted below untilPercent.
+  void spread() {
+    struct Busy {
+      const NodeView* node;
+      Permille utilization;
+    };
+    std::vector<Busy> busy;
+    for (const NodeName& name : pass_.selected) {
+      const auto found = pass_.snapshot.nodes.find(name);
+      if (found == pass_.snapshot.nodes.end() || !is_running(found->second)) continue;
+      const auto mean = window_mean(found->second, spec_.window, pass_.snapshot.now);
+      if (mean && mean->utilization > percent(spec_.migration.above_percent)) {
+        busy.push_back({&found->second, mean->utilization});
+      }
+    }
+    std::stable_sort(busy.begin(), busy.end(),
+                     [](const Busy& a, const Busy& b) { return a.utilization > b.utilization; });
+    std::vector<Destination> destinations =
+        destinations_below(pass_, percent(spec_.low_utilization_percent), spec_.window);
+    for (const Busy& b : busy) send_away(*b.node, b.utilization, destinations);
+  }
+
+  void send_away(const NodeView& node, Permille utilization,
+                 std::vector<Destination>& destinations) {
+    if (protected_from_migration(node)) return;
+    const Permille until = percent(spec_.migration.until_percent);
+    // Strictly below, hence the one more.
+    const Permille excess = utilization - until + Permille{1};
+    const Relief relief =
+        relieve(pass_, candidates_, node, utilization, excess,
+                static_cast<std::size_t>(spec_.migration.max_pods), destinations, until);
+    if (relief.moves.empty()) return;
+    proposal_.actions.push_back(
+        action_on(pass_, node, Migrate{relief.moves}, Reason::HighLoad,
+                  fmt::format("{} utilized, above {} %: {} pods move, {} predicted",
+                              percent_text(utilization), spec_.migration.above_percent,
+                              relief.moves.size(), percent_text(utilization - relief.moved)),
+                  Milliwatts{}));
+  }
+
+  bool protected_from_migration(const NodeView& node) const {
+    if (!node.operation().id.empty() || node.control_plane || node.own_node) return true;
+    if (node.node->meta.annotations.get(names::kExclude) == "true") return true;
+    const auto& rest = node.memory().cool_down_until;
+    return rest && *rest > pass_.snapshot.now;
+  }
+
+  Pass& pass_;
+  const api::DvfsSpec& spec_;
+  Proposal& proposal_;
+  Candidates candidates_;
+};
+
+}  // namespace
+
+Proposal dvfs(Pass& pass) {
+  Proposal proposal;
+  if (!pass.spec.dvfs.enabled) return proposal;
+  DvfsLever{pass, proposal}.run();
+  return proposal;
+}
+
+std::set<NodeName> idle_pool(const Pass& pass) {
+  std::set<NodeName> pool;
+  const auto wanted = static_cast<std::size_t>(
+      std::max<std::int64_t>(0, pass.spec.dvfs.enabled ? pass.spec.dvfs.idle_nodes : 0));
+  // Those at low frequency first, so that the pool does not change while it is still slowing down.
+  for (const bool slow : {true, false}) {
+    for (const NodeName& name : pass.selected) {
+      if (pool.size() >= wanted) return pool;
+      const auto found = pass.snapshot.nodes.find(name);
+      if (found == pass.snapshot.nodes.end()) continue;
+      const NodeView& node = found->second;
+      const bool is_slow = node.node->meta.labels.get(names::kLabelFrequency) == "low";
+      if (is_slow != slow || !counts_as_awake(node) || workload_count(node) > 0) continue;
+      if (node.control_plane || node.own_node ||
+          node.node->meta.annotations.get(names::kExclude) == "true") {
+        continue;
+      }
+      pool.insert(name);
+    }
+  }
+  return pool;
+}
+
+}  // namespace kwatt::planner

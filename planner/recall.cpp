@@ -1,0 +1,63 @@
+#include "planner/recall.hpp"
+
+#include <fmt/format.h>
+
+#include "planner/destinations.hpp"
+#include "planner/pending.hpp"
+#include "planner/propose.hpp"
+#include "planner/steps_common.hpp"
+
+namespace kwatt::planner {
+
+bool can_be_recalled(const api::Operation& operation) {
+  if (operation.id.empty() || operation.kind != api::OperationKind::PowerOff) return false;
+  return operation.step == steps::kCordon || operation.step == steps::kEvict ||
+         operation.step == steps::kWaitEmpty || operation.step == steps::kEvacuate;
+}
+
+std::vector<Action> recall(Pass& pass) {
+  std::vector<Action> actions;
+  std::vector<const NodeView*> draining;
+  for (const NodeName& name : pass.selected) {
+    const auto found = pass.snapshot.nodes.find(name);
+    if (found == pass.snapshot.nodes.end()) continue;
+    const NodeView& node = found->second;
+    if (!can_be_recalled(node.operation()) || node.operation().then_wake || !node.ready) continue;
+    if (override_of(node, pass.snapshot.now).kind == Override::Kind::off) continue;
+    draining.push_back(&node);
+  }
+  if (draining.empty()) return actions;
+  settle(pass);
+  std::map<NodeName, std::string> for_pod;
+  for (const auto& pod : pass.snapshot.unbound) {
+    if (pod->scheduled != api::PodScheduled::unschedulable || !pod->workload() ||
+        pod->deletion_timestamp || !pod->nominated_node_name.empty()) {
+      continue;
+    }
+    if (pending_since(*pod, pass.snapshot.now) < pass.spec.power_on.pending_for) continue;
+    // settle() has placed what fits an awake node; the rest may fit one that stays.
+    const std::size_t mark = pass.what_if.mark();
+    if (pass.what_if.place(pod)) {
+      pass.what_if.rollback(mark);
+      continue;
+    }
+    for (const NodeView* node : draining) {
+      if (for_pod.count(node->name()) == 0) pass.what_if.assume_awake(node->name());
+      if (pass.what_if.place_on(pod, node->name()) == std::nullopt) {
+        for_pod.emplace(node->name(), pod->key());
+        break;
+      }
+      if (for_pod.count(node->name()) == 0) pass.what_if.rollback(mark);
+    }
+  }
+  for (const NodeView* node : draining) {
+    const auto pod = for_pod.find(node->name());
+    if (pod == for_pod.end()) continue;
+    actions.push_back(action_on(pass, *node, PowerOn{}, Reason::PendingPods,
+                                fmt::format("stays: pod {} waits for its room", pod->second),
+                                Milliwatts{}));
+  }
+  return actions;
+}
+
+}  // namespace kwatt::planner
