@@ -190,9 +190,10 @@ def test_a_bed_without_controllers_keeps_what_is_written_into_it(tmp_path):
     with Bed(tmp_path, kwok=False, scheduler=False, controller_manager=False, audit=True) as bare:
         bare.create_namespace("load")
         bulk.create_all(bare, [objects.node("static", kwok=False, ready=True)])
-        bulk.create_all(bare, bulk.bound_pods(3, ["static"], "load"))
+        running = ({**pod, "status": {"phase": "Running"}} for pod in bulk.bound_pods(3, ["static"], "load"))
+        bulk.create_all(bare, running, statuses=True)
         assert objects.node_is_ready(bare.api.get("Node", "static"))
-        assert len(bare.api.list("Pod", "load")) == 3
+        assert [pod["status"]["phase"] for pod in bare.api.list("Pod", "load")] == ["Running"] * 3
         assert set(bare.process_names()) == {"etcd", "kube-apiserver"}
         requests = [json.loads(line) for line in bare.audit_log.read_text().splitlines()]
     created = [one for one in requests if one["verb"] == "create" and one["objectRef"]["resource"] == "pods"]
