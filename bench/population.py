@@ -78,7 +78,7 @@ def pod(index, nodes):
     """A running pod, bound to one of `nodes` nodes."""
     kind = ("ReplicaSet", "ReplicaSet", "ReplicaSet", "DaemonSet", "StatefulSet")[index % 5]
     serial = index // 5 * 3 + index % 5 if kind == "ReplicaSet" else index // 5  # within its kind
-    node = node_name(index % nodes)
+    node = node_name(serial % nodes)
     if kind == "ReplicaSet":
         number = serial // REPLICAS_PER_SET
         app, template = f"service-{number}", text_hash(f"template {number}", 10)
@@ -88,7 +88,7 @@ def pod(index, nodes):
     elif kind == "DaemonSet":
         number = serial // nodes
         app = owner = f"node-agent-{number}"
-        node, name = node_name(serial % nodes), f"{app}-{text_hash(f'daemon {serial}', 12)}"
+        name = f"{app}-{text_hash(f'daemon {serial}', 12)}"
         extra = {"controller-revision-hash": text_hash(app, 10), "pod-template-generation": "3"}
     else:
         number = serial // MEMBERS_PER_STATEFUL_SET
