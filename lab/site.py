@@ -72,7 +72,7 @@ class Site:
         try:
             self.bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests" / "namespace.yaml")
             self.bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
-            for manifest in sorted((ROOT / "manifests").glob("*-rbac.yaml")):
+            for manifest in sorted((ROOT / "manifests").glob("*.yaml")):
                 self.bed.kubectl("apply", "-f", manifest)
             self._health_port, self._ingest_port = self._port(), self._port()
             self._server_cert = self.bed.issue_server_cert("kwatt-controller")
