@@ -86,8 +86,8 @@ class Cluster {
     for (int i = 0; i < kNodes; ++i) {
       const int count = workload * room[static_cast<std::size_t>(i)] / weights;
       for (int k = 0; k < count; ++k) add_pod(name_of(i), next_++ * 7 % kDeployments, false);
-      auto& pods = snapshot.nodes.at(name_of(i)).pods;
-      std::sort(pods.begin(), pods.end(),
+      auto& here = snapshot.nodes.at(name_of(i)).pods;
+      std::sort(here.begin(), here.end(),
                 [](const auto& a, const auto& b) { return a->key() < b->key(); });
     }
     for (int b = 0; b < kDeployments; b += 3) {

@@ -15,7 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "test")]
-os.environ.setdefault("KWATT_PRESET", "release")
 
 from bench import agent, demo, full_build, planner, store  # noqa: E402
 
@@ -85,4 +84,5 @@ def summarize(found, missed, broken):
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("KWATT_PRESET", "release")  # of this process only: tests import this file
     sys.exit(main())

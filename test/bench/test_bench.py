@@ -1,0 +1,98 @@
+"""What ./dev bench prints and answers, without measuring anything."""
+import json
+import sys
+
+import pytest
+
+from bench import full_build, planner, run, store
+from bench.figures import BenchError, Figure
+
+
+@pytest.mark.parametrize("figure, line, met", [
+    (Figure("store", "resident", 84.04, "MiB", 100), "store: resident 84.0 MiB (target <= 100 MiB)", True),
+    (Figure("store", "resident", 1234.5, "MiB", 100), "store: resident 1,234 MiB (target <= 100 MiB)  MISSED", False),
+    (Figure("demo", "beyond", 5, "s", 5, "fine"), "demo: beyond 5 s (target <= 5 s), fine", True),
+    (Figure("store", "ready after", 0.374, "s"), "store: ready after 0.37 s", True),
+])
+def test_a_figure_is_printed_beside_its_target(figure, line, met):
+    assert figure.line() == line
+    assert figure.met is met
+
+
+def runs(resident, cpu):
+    return [{"resident_bytes": resident << 20, "peak_bytes": resident << 20, "cpu_seconds": cpu, "wall_seconds": 9}]
+
+
+@pytest.mark.parametrize("ours, theirs, stripped, missed", [
+    ((84, 2.4), (1100, 4.8), (900, 3.5), []),
+    ((101, 2.4), (1100, 4.8), (900, 3.5), ["resident"]),
+    ((84, 3.6), (1100, 4.8), (900, 3.5), ["CPU time"]),  # the cheaper of client-go's two ways counts
+])
+def test_the_store_is_judged_by_its_size_and_by_client_go(ours, theirs, stripped, missed):
+    figures = list(store.figures({"kwatt": runs(*ours), "client-go": runs(*theirs), "stripped": runs(*stripped)},
+                                 full_size=True))
+    assert [figure.what for figure in figures if not figure.met] == missed
+    small = store.figures({"kwatt": runs(*ours), "client-go": runs(*theirs), "stripped": runs(*stripped)},
+                          full_size=False)
+    assert all(figure.target is None for figure in small), "a smaller cluster proves nothing"
+
+
+def test_another_number_of_objects_is_no_result():
+    result = {"nodes": 5, "pods": 49}
+    assert store.checked(result, 5, 49) is result
+    with pytest.raises(BenchError, match="5 nodes and 49 pods were loaded"):
+        store.checked(result, 5, 50)
+
+
+@pytest.mark.parametrize("script, outcome", [
+    ("echo 'planner pass 9 nodes: 201.5 ms (target ≤ 200 ms)'", Figure("planner", "pass 9 nodes", 201.5, "ms", 200)),
+    ("echo something else", None),
+    ("echo 'planner pass 9 nodes: 1.5 ms (target ≤ 200 ms)'; exit 3", None),
+])
+def test_the_planner_figure_is_read_or_refused(tmp_path, monkeypatch, script, outcome):
+    path = tmp_path / "bench_planner"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(planner, "program", lambda name: path)
+    if outcome:
+        assert planner.measure() == [outcome]
+    else:
+        with pytest.raises(BenchError, match="ended with"):
+            planner.measure()
+
+
+def test_the_slowest_steps_of_a_build_are_named_by_their_source(tmp_path):
+    log = tmp_path / ".ninja_log"
+    log.write_text("# ninja log v5\n" + "".join(f"{start}\t{end}\t0\t{output}\tabc\n" for start, end, output in [
+        (0, 900, "bin/kwatt-agent"), (0, 2500, "agent/CMakeFiles/kwatt_agent.dir/agent.cpp.o"),
+        (5, 1005, "api/CMakeFiles/kwatt_api.dir/sub/decode.cpp.o")]))
+    assert full_build.slowest_steps(log) == [("agent/agent.cpp", 2.5), ("api/sub/decode.cpp", 1.0),
+                                             ("bin/kwatt-agent", 0.9)]
+
+
+def broken():
+    raise BenchError("no such program")
+
+
+@pytest.mark.parametrize("benches, status, said", [
+    ({"a": lambda: [Figure("a", "x", 1, "s", 2)]}, 0, "1 of 1 targets met"),
+    ({"a": lambda: [Figure("a", "x", 3, "s", 2)]}, 1, "missed: a: x 3 s (target <= 2 s)"),
+    ({"a": broken, "b": lambda: [Figure("b", "x", 3, "s", 2)]}, 2, "not measured: a: BenchError: no such program"),
+])
+def test_the_exit_status_says_whether_all_targets_were_met(monkeypatch, capsys, benches, status, said):
+    monkeypatch.setattr(run, "BENCHES", {name: (measure, name) for name, measure in benches.items()})
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    assert run.main() == status
+    assert said in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["run.py", "-o", "json"])
+    assert run.main() == status
+    assert {figure["bench"] for figure in json.loads(capsys.readouterr().out)["figures"]} == set(benches) - {
+        name for name, measure in benches.items() if measure is broken}
+
+
+def test_an_unknown_name_lists_the_known_ones(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["run.py", "speed"])
+    with pytest.raises(SystemExit) as refused:
+        run.main()
+    assert refused.value.code == 2
+    assert "unknown name 'speed'; one of: planner, demo, agent, store, build" in capsys.readouterr().err
