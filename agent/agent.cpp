@@ -14,6 +14,10 @@ namespace kwatt::agent {
 namespace {
 
 constexpr const char* kFieldManager = "kwatt-agent";
+// Who undoes a setting sooner than this after it was set would undo it again.
+constexpr Duration kUndoneWithin = std::chrono::minutes{1};
+// The first report waits for so many samples, so that it has readings.
+constexpr int kFirstReport = 4;
 
 Backoff::Random random_source() {
   return [engine = std::minstd_rand(std::random_device{}())]() mutable {
@@ -54,11 +58,18 @@ void Agent::node_seen(const std::optional<api::StringMap>& annotations) {
   node_known_ = true;
   annotated_ = std::move(desired);
   ++node_version_;
-  check_now_ = true;
-  next_write_ = {};  // another wish deserves another try at once
+  new_wish();
   for (const std::string& error : annotated_.errors) {
     log::warn("annotation not understood", {{"error", error}});
   }
+}
+
+// Another wish deserves another try at once.
+void Agent::new_wish() {
+  check_now_ = true;
+  next_write_ = set_at_ = {};
+  does_not_stay_ = false;
+  write_backoff_.reset();
 }
 
 kube::Task<void> Agent::step() {
@@ -66,8 +77,7 @@ kube::Task<void> Agent::step() {
   const bool expired = dead_man_.expired(now);
   if (expired != given_up_) {
     given_up_ = expired;
-    check_now_ = true;
-    next_write_ = {};
+    new_wish();
     if (expired) {
       log::warn("no sign of life of the controller: original settings come back",
                 {{"after", format_go_duration(config_.restore_after)}});
@@ -75,7 +85,8 @@ kube::Task<void> Agent::step() {
       log::info("the controller gives signs of life again", {});
     }
   }
-  if (check_now_ || now - checked_at_ >= config_.check_interval) {
+  const bool retry = retry_ && now >= next_write_;
+  if (check_now_ || retry || now - checked_at_ >= config_.check_interval) {
     checked_at_ = now;
     check_now_ = false;
     state_good_ = read_state();
@@ -102,7 +113,6 @@ bool Agent::read_state() {
   } else {
     errors.push_back(zones.error().with_context("power limits").text());
   }
-  state_.non_package = sampler_.non_package();
   const bool good = errors.empty();
   note(state_errors_, std::move(errors), "hardware not readable");
   return good;
@@ -110,6 +120,8 @@ bool Agent::read_state() {
 
 void Agent::take_sample() {
   sample_ = sampler_.sample(state_, clock_.now(), clock_.monotonic());
+  state_.non_package = sampler_.non_package();
+  ++samples_taken_;
   if (!sample_) return;
   if (sample_->power) {
     metrics_.set("kwatt_agent_power_watts", "Power drawn now, by source.",
@@ -129,6 +141,14 @@ kube::Task<void> Agent::apply() {
   const std::uint64_t version = node_version_;
   const DesiredSettings desired = given_up_ ? without_controller(annotated_) : annotated_;
   Plan todo = plan(desired, desired.power_cap != planned_cap_);
+  if (!todo.writes.empty() && undone()) {
+    const MonotonicPoint now = clock_.monotonic();
+    does_not_stay_ = true;
+    set_at_ = {};
+    next_write_ = now + write_backoff_.next(now);
+    note(write_errors_, {todo.writes.front().what + " does not stay as it was set"}, "undone");
+  }
+  bool wrote = false;
   if (!todo.writes.empty() && clock_.monotonic() >= next_write_) {
     // What is about to be held must be known to a successor first. Going on with what is held, or
     // giving it back, needs nobody: also when the API server is gone together with the controller.
@@ -141,16 +161,20 @@ kube::Task<void> Agent::apply() {
       co_return;
     }
     held_ = todo.held;
-    write_hardware(todo);
-    if (write_errors_.empty()) planned_cap_ = desired.power_cap;
+    wrote = write_hardware(todo);
+    if (wrote) planned_cap_ = desired.power_cap;
     state_good_ = read_state();
     if (!state_good_) co_return;
     todo = plan(desired, desired.power_cap != planned_cap_);
   }
+  retry_ = !todo.writes.empty();
   if (todo.writes.empty()) {
-    note(write_errors_, {}, "");
-    write_backoff_.reset();
     planned_cap_ = desired.power_cap;
+    // What was undone before has to last until the next look.
+    if (!does_not_stay_ || !wrote) {
+      does_not_stay_ = false;
+      note(write_errors_, {}, "");
+    }
   }
   held_ = todo.held;
   note(refusals_, std::move(todo.refusals), "refused");
@@ -166,7 +190,11 @@ Plan Agent::plan(const DesiredSettings& desired, bool cap_changed) const {
   return make_plan({desired, state_, *original_, held_, cap_changed});
 }
 
-void Agent::write_hardware(const Plan& todo) {
+bool Agent::undone() const {
+  return set_at_ != MonotonicPoint{} && clock_.monotonic() - set_at_ < kUndoneWithin;
+}
+
+bool Agent::write_hardware(const Plan& todo) {
   std::vector<std::string> errors;
   for (const hardware::AttributeWrite& write : todo.writes) {
     auto done = hardware::perform(sys_, write);
@@ -179,13 +207,18 @@ void Agent::write_hardware(const Plan& todo) {
     }
   }
   const MonotonicPoint now = clock_.monotonic();
-  if (!errors.empty()) {
-    next_write_ = now + write_backoff_.next(now);
-  } else {
+  const bool good = errors.empty();
+  if (good) {
+    set_at_ = now;
     // Firmware may take back what it accepted: look again soon.
     checked_at_ = now - config_.check_interval + config_.sample_interval;
+    if (does_not_stay_) return true;  // the complaint stays until that look
+  } else {
+    set_at_ = {};
+    next_write_ = now + write_backoff_.next(now);
   }
   note(write_errors_, std::move(errors), "hardware not set");
+  return good;
 }
 
 kube::Task<bool> Agent::load_original() {
@@ -252,8 +285,7 @@ kube::Task<void> Agent::report() {
     const Duration since = std::chrono::duration_cast<Duration>(now - written_at_);
     const Difference difference = compare(*written_, build(held_));
     if (!worth_writing(difference, since, config_.report_timing)) co_return;
-  } else if (!sample_ && write_errors_.empty() && now - sampled_at_ < config_.sample_interval * 2) {
-    // The first sample is about to come: one write instead of two.
+  } else if (samples_taken_ < kFirstReport) {
     co_return;
   }
   co_await write_report(held_);
@@ -305,7 +337,10 @@ kube::Task<void> Agent::last_report() {
 // Keeps `where` and logs it when it says something else than before.
 void Agent::note(std::vector<std::string>& where, std::vector<std::string> sentences,
                  const char* what) {
-  if (!sentences.empty() && sentences != where) log::warn(what, {{"errors", joined(sentences)}});
+  const std::string text = joined(sentences);
+  if (!sentences.empty() && without_numbers(text) != without_numbers(joined(where))) {
+    log::warn(what, {{"errors", text}});
+  }
   where = std::move(sentences);
 }
 

@@ -73,8 +73,10 @@ class Agent {
   kube::Task<void> report();
   kube::Task<bool> write_report(const Held& held);
   Plan plan(const DesiredSettings& desired, bool cap_changed) const;
-  void write_hardware(const Plan& plan);
+  bool write_hardware(const Plan& todo);
   api::AgentReport build(const Held& held) const;
+  void new_wish();
+  bool undone() const;
   void note(std::vector<std::string>& where, std::vector<std::string> sentences, const char* what);
 
   AgentConfig config_;
@@ -105,6 +107,10 @@ class Agent {
   MonotonicPoint written_at_{}, sampled_at_{}, checked_at_{}, last_step_{};
   MonotonicPoint next_write_{}, next_load_{}, next_report_{};
   bool check_now_ = true;
+  bool retry_ = false;          // a store is due at next_write_
+  MonotonicPoint set_at_{};     // when all stores of the present wish last succeeded; zero: never
+  bool does_not_stay_ = false;  // what was set was found undone
+  int samples_taken_ = 0;
   Backoff write_backoff_, load_backoff_, report_backoff_;
 };
 

@@ -95,7 +95,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return {std::nullopt, app.exit(error)};
+    return {std::nullopt, app.exit(error) == 0 ? 0 : 2};
   }
   return {std::move(options), 0};
 }

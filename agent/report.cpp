@@ -15,14 +15,9 @@ bool moved(std::int64_t before, std::int64_t after) {
   return (before == 0) != (after == 0) || std::abs(after - before) > tolerance;
 }
 
-// Sentences name ranges that move with the measured draw; that alone is no news.
-void drop_numbers(std::string& sentence) {
-  std::erase_if(sentence, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 // The same report without what is not worth a write of its own.
 api::AgentReport without_readings(api::AgentReport report) {
-  for (std::string& error : report.errors) drop_numbers(error);
+  for (std::string& error : report.errors) error = without_numbers(std::move(error));
   report.time.reset();
   report.watts = report.cpu_utilization_percent = report.current_mhz = 0;
   // Nobody's settings but the people's own: they may change them as often as they like.
@@ -34,6 +29,11 @@ api::AgentReport without_readings(api::AgentReport report) {
 }
 
 }  // namespace
+
+std::string without_numbers(std::string sentence) {
+  std::erase_if(sentence, [](char c) { return c >= '0' && c <= '9'; });
+  return sentence;
+}
 
 api::AgentReport build_report(const ReportInput& input) {
   const hardware::CpuSummary cpu = hardware::summarize(input.state.cpu);
@@ -73,10 +73,12 @@ api::AgentReport build_report(const ReportInput& input) {
 
 Difference compare(const api::AgentReport& written, const api::AgentReport& next) {
   if (!(without_readings(written) == without_readings(next)) ||
-      moved(written.effective_cap_watts, next.effective_cap_watts) ||
-      moved(written.cap_min_watts, next.cap_min_watts) ||
-      moved(written.cap_max_watts, next.cap_max_watts)) {
+      moved(written.effective_cap_watts, next.effective_cap_watts)) {
     return Difference::important;
+  }
+  if (moved(written.cap_min_watts, next.cap_min_watts) ||
+      moved(written.cap_max_watts, next.cap_max_watts)) {
+    return Difference::ranges;
   }
   return written == next ? Difference::none : Difference::readings;
 }
@@ -87,6 +89,8 @@ bool worth_writing(Difference difference, Duration since_last, const ReportTimin
       return false;
     case Difference::readings:
       return since_last >= timing.readings_every;
+    case Difference::ranges:
+      return since_last >= timing.ranges_every;
     case Difference::important:
       return since_last >= timing.at_most_every;
   }

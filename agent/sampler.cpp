@@ -9,6 +9,10 @@ namespace {
 
 // A meter that is not there may appear with a module; looking for it costs a directory.
 constexpr Duration kMeterSearch = std::chrono::minutes{1};
+constexpr int kSmoothing = 10;
+constexpr int kFirstOutside = 3;  // samples before the first value
+constexpr Milliwatts kOutsideNoise = watts(3);
+constexpr std::int64_t kOutsideNoiseShare = 20;  // 5 %
 
 }  // namespace
 
@@ -80,7 +84,15 @@ std::optional<Milliwatts> Sampler::read_meter(MonotonicPoint now) {
 void Sampler::note_outside(Milliwatts machine, Milliwatts packages) {
   // The two sources do not measure the same instant, so single differences are noise.
   const Milliwatts outside{std::max<std::int64_t>(0, (machine - packages).count())};
-  non_package_ = non_package_ ? (*non_package_ * 9 + outside) / 10 : outside;
+  // The average of the first samples, then each new one counts a tenth.
+  outside_samples_ = std::min(outside_samples_ + 1, kSmoothing);
+  smoothed_outside_ = (smoothed_outside_ * (outside_samples_ - 1) + outside) / outside_samples_;
+  if (outside_samples_ < kFirstOutside) return;
+  const Milliwatts noise =
+      std::max(kOutsideNoise, steady_outside_.value_or(Milliwatts{0}) / kOutsideNoiseShare);
+  const bool moved = !steady_outside_ || smoothed_outside_ > *steady_outside_ + noise ||
+                     smoothed_outside_ < *steady_outside_ - noise;
+  if (moved) steady_outside_ = smoothed_outside_;
 }
 
 }  // namespace kwatt::agent

@@ -23,8 +23,10 @@ class Sampler {
   std::optional<telemetry::AgentSample> sample(const MachineState& known, TimePoint now,
                                                MonotonicPoint monotonic);
 
-  // Whole machine minus CPU packages, smoothed over some ten samples; nullopt: not both measured.
-  std::optional<Milliwatts> non_package() const { return non_package_; }
+  // Whole machine minus CPU packages; nullopt: not both measured (yet). A steady value: it follows
+  // the smoothed measurement only when that has moved by more than noise, because every change of
+  // it changes the limits that a cap stands for.
+  std::optional<Milliwatts> non_package() const { return steady_outside_; }
   // Sentences about what could not be read at the last sample.
   const std::vector<std::string>& errors() const { return errors_; }
 
@@ -43,7 +45,9 @@ class Sampler {
   std::optional<hardware::CpuTimes> cpu_;
   std::optional<std::string> meter_path_;
   std::optional<MonotonicPoint> meter_searched_;
-  std::optional<Milliwatts> non_package_;
+  Milliwatts smoothed_outside_;
+  std::optional<Milliwatts> steady_outside_;
+  int outside_samples_ = 0;
   std::vector<std::string> errors_;
 };
 

@@ -85,7 +85,7 @@ TEST_CASE("what somebody acts on is important, readings alone are not") {
       {"the range of caps follows the draw", [](api::AgentReport& r) { r.cap_max_watts = 404; },
        Difference::readings},
       {"the range of caps moved", [](api::AgentReport& r) { r.cap_max_watts = 450; },
-       Difference::important},
+       Difference::ranges},
       {"effective cap", [](api::AgentReport& r) { r.effective_cap_watts = 0; },
        Difference::important},
       {"requested cap", [](api::AgentReport& r) { r.requested_cap_watts = 201; },
@@ -121,6 +121,8 @@ TEST_CASE("numbers in a sentence that move with the draw are no news") {
 }
 
 TEST_CASE("important news goes at once but once a second, readings every five minutes") {
+  CHECK_FALSE(worth_writing(Difference::ranges, seconds{59}, ReportTiming{}));
+  CHECK(worth_writing(Difference::ranges, seconds{60}, ReportTiming{}));
   const ReportTiming timing;
   CHECK_FALSE(worth_writing(Difference::none, minutes{60}, timing));
   CHECK_FALSE(worth_writing(Difference::readings, minutes{5} - seconds{1}, timing));

@@ -1,0 +1,366 @@
+"""The real kwatt-agent against a real API server and the lab's simulated machines, driven by kubectl alone."""
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+for folder in (str(ROOT), str(ROOT / "test"), str(Path(__file__).resolve().parent)):
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+from bed.process import Process, wait_until  # noqa: E402
+from fake_ingest import FakeIngest  # noqa: E402
+from lab.site import NAMESPACE, Site, program  # noqa: E402
+
+POLICY0 = "devices/system/cpu/cpufreq/policy0"
+LIMIT0 = "class/powercap/intel-rapl:0/constraint_0_power_limit_uw"
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with Site(tmp_path_factory.mktemp("agent-site"), agents=False, redfish=False) as site:
+        yield site
+
+
+class Machine:
+    """One machine with its Node, its NodePower and an agent that the test starts and kills."""
+
+    def __init__(self, site, **fields):
+        self.site, self.bed = site, site.bed
+        self.name = f"agent-{next(_numbers)}"
+        self.ingest = FakeIngest()
+        fields.setdefault("bmc", "lab")
+        site.add_machine(self.name, cpu=4, wait=False, **fields)
+        self.directory = site.directory / "room" / self.name
+        token = self.bed.token_for("kwatt-agent", NAMESPACE, bound_node=self.name, seconds=3600)
+        self.kubeconfig = self.directory / "agent.kubeconfig"
+        shutil.copy(self.bed.kubeconfig_for_token(token), self.kubeconfig)
+        (self.directory / "push.token").write_text("push-token-1\n")
+        self.agent = None
+
+    def start_agent(self, *options):
+        command = [program("kwatt-agent"), "--node-name", self.name, "--kubeconfig", self.kubeconfig,
+                   "--sysfs-root", self.directory / "sys", "--proc-root", self.directory / "proc",
+                   "--controller-url", self.ingest.url, "--controller-token-file", self.directory / "push.token",
+                   "--sample-interval", "250ms", "--push-interval", "500ms", "--log-format", "logfmt", *options]
+        self.agent = Process("agent", [str(part) for part in command], self.directory / "agent.log")
+        self.agent.start()
+
+    def annotate(self, **annotations):
+        """governor="powersave" sets kwatt.dev/governor, governor=None removes it; max_frequency_mhz likewise."""
+        words = []
+        for key, value in annotations.items():
+            key = "kwatt.dev/" + key.replace("_", "-")
+            words.append(f"{key}-" if value is None else f"{key}={value}")
+        self.bed.kubectl("annotate", "--overwrite", "node", self.name, *words)
+
+    def report(self):
+        return self.site.machine_power(self.name).get("report", {})
+
+    def sysfs(self, attribute):
+        return self.site.sysfs(self.name, attribute)
+
+    @property
+    def governor(self):
+        return self.sysfs(f"{POLICY0}/scaling_governor")
+
+    def wait(self, condition, what, seconds=15):
+        def met():
+            self.agent.check()
+            return condition()
+        try:
+            return wait_until(met, seconds, what, every=0.05)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}\nreport: {json.dumps(self.report(), indent=1)}\n"
+                                 f"log:\n{self.agent.log_tail(25)}") from None
+
+    def wait_report(self, what, seconds=15, **wanted):
+        self.wait(lambda: all(self.report().get(k, 0 if isinstance(v, int) else "") == v
+                              for k, v in wanted.items()), what, seconds)
+
+    def clean_up(self):
+        if self.agent:
+            self.agent.stop(grace=5)
+        self.ingest.stop()
+        assert not self.ingest.complaints, self.ingest.complaints
+
+
+@pytest.fixture
+def make_machine(site):
+    machines = []
+
+    def make(**fields):
+        machines.append(Machine(site, **fields))
+        return machines[-1]
+
+    yield make
+    for machine in machines:
+        machine.clean_up()
+
+
+@pytest.fixture
+def machine(make_machine):
+    return make_machine()
+
+
+def test_an_annotation_by_hand_is_applied_reported_and_its_removal_restores(machine):
+    original = machine.governor
+    machine.start_agent()
+    machine.wait_report("the first report", governor=original, converged=True)
+    first = machine.report()
+    assert first["availableGovernors"] and first["hardwareMaxMHz"] == 3200 and first["agentVersion"]
+    machine.annotate(governor="powersave", request=json.dumps({"id": "r-1", "time": "2026-01-01T00:00:00Z",
+                                                               "policy": "p", "keys": ["governor"]}))
+    machine.wait_report("powersave to be reported", governor="powersave", appliedRequest="r-1", converged=True)
+    assert machine.governor == "powersave"
+    assert machine.report()["original"]["governor"] == original
+    machine.annotate(governor=None, request=None)
+    machine.wait_report("the original to be reported", governor=original, appliedRequest="")
+    assert machine.governor == original
+
+
+def test_frequency_and_cap_are_applied_and_restored(machine):
+    frequency, limit = machine.sysfs(f"{POLICY0}/scaling_max_freq"), machine.sysfs(LIMIT0)
+    machine.start_agent()
+    machine.wait(lambda: machine.report().get("capMinWatts"), "the range of caps")
+    cap = (machine.report()["capMinWatts"] + machine.report()["capMaxWatts"]) // 2
+    machine.annotate(max_frequency_mhz=1600, power_cap_watts=cap)
+    machine.wait_report("cap and frequency", maxMHz=1600, requestedCapWatts=cap, effectiveCapWatts=cap,
+                        converged=True)
+    assert machine.sysfs(f"{POLICY0}/scaling_max_freq") == "1600000"
+    assert int(machine.sysfs(LIMIT0)) < int(limit)
+    machine.annotate(max_frequency_mhz=None, power_cap_watts=None)
+    machine.wait(lambda: machine.sysfs(LIMIT0) == limit and
+                 machine.sysfs(f"{POLICY0}/scaling_max_freq") == frequency, "the originals")
+    machine.wait_report("no cap", requestedCapWatts=0, effectiveCapWatts=0, converged=True)
+
+
+def test_a_preference_is_applied_on_drivers_that_have_it(make_machine):
+    machine = make_machine(driver="intel_pstate")
+    machine.start_agent()
+    original = machine.sysfs(f"{POLICY0}/energy_performance_preference")
+    machine.annotate(epp="power")
+    machine.wait(lambda: machine.sysfs(f"{POLICY0}/energy_performance_preference") == "power", "the preference")
+    machine.annotate(epp=None)
+    machine.wait(lambda: machine.sysfs(f"{POLICY0}/energy_performance_preference") == original, "the original")
+
+
+def test_what_the_hardware_cannot_do_is_refused_with_a_sentence(machine):
+    limit, frequency = machine.sysfs(LIMIT0), machine.sysfs(f"{POLICY0}/scaling_max_freq")
+    machine.start_agent()
+    machine.wait_report("the first report", converged=True)
+    machine.annotate(governor="turbo", max_frequency_mhz=9000, power_cap_watts=1)
+    machine.wait(lambda: len(machine.report().get("errors", [])) == 3, "three refusals")
+    errors = " ".join(machine.report()["errors"])
+    assert "governor turbo is not offered" in errors and "800 to 3200 MHz" in errors and "power cap 1 W" in errors
+    assert not machine.report().get("converged")
+    assert machine.sysfs(LIMIT0) == limit and machine.sysfs(f"{POLICY0}/scaling_max_freq") == frequency
+
+
+def test_a_kill_in_the_middle_does_not_lose_the_true_original(machine):
+    governor, limit = machine.governor, machine.sysfs(LIMIT0)
+    machine.start_agent()
+    machine.wait(lambda: machine.report().get("capMinWatts"), "the range of caps")
+    cap = (machine.report()["capMinWatts"] + machine.report()["capMaxWatts"]) // 2
+    machine.annotate(governor="powersave", power_cap_watts=cap)
+    machine.wait_report("cap and governor", effectiveCapWatts=cap, governor="powersave", converged=True)
+    stored = machine.report()["original"]
+    machine.agent.stop(grace=0)  # SIGKILL
+    assert machine.governor == "powersave"
+    machine.start_agent()
+    machine.wait(lambda: "starting" in machine.agent.log_tail(1000), "the second life")
+    time.sleep(1)
+    assert machine.governor == "powersave" and int(machine.sysfs(LIMIT0)) < int(limit)
+    machine.annotate(governor=None, power_cap_watts=None)
+    machine.wait(lambda: machine.governor == governor and machine.sysfs(LIMIT0) == limit, "the true original")
+    machine.wait_report("the end", governor=governor, converged=True)
+    assert machine.report()["original"]["governor"] == stored["governor"]
+    assert machine.report()["original"]["capWatts"] == stored["capWatts"]
+
+
+def test_annotations_removed_while_the_agent_was_dead_are_restored_at_its_start(machine):
+    governor = machine.governor
+    machine.start_agent()
+    machine.annotate(governor="powersave")
+    machine.wait_report("powersave", governor="powersave", converged=True)
+    machine.agent.stop(grace=0)
+    machine.annotate(governor=None)
+    machine.start_agent()
+    machine.wait(lambda: machine.governor == governor, "the original")
+
+
+def test_what_people_set_while_nothing_is_asked_stays(machine):
+    machine.start_agent()
+    machine.wait_report("the first report", converged=True)
+    (machine.directory / "sys" / POLICY0 / "scaling_governor").write_text("conservative\n")
+    time.sleep(3)
+    assert machine.governor == "conservative"
+    machine.annotate(governor="powersave")
+    machine.wait(lambda: machine.governor == "powersave", "powersave")
+    machine.annotate(governor=None)
+    machine.wait(lambda: machine.governor == "conservative", "what people had set")
+
+
+def test_drift_is_corrected(machine):
+    machine.start_agent()
+    machine.annotate(governor="powersave")
+    machine.wait_report("powersave", governor="powersave", converged=True)
+    (machine.directory / "sys" / POLICY0 / "scaling_governor").write_text("performance\n")
+    machine.wait(lambda: machine.governor == "powersave", "powersave again")
+
+
+def test_sigterm_restores_and_ends_in_order(machine):
+    governor, limit = machine.governor, machine.sysfs(LIMIT0)
+    machine.start_agent()
+    machine.wait(lambda: machine.report().get("capMinWatts"), "the range of caps")
+    machine.annotate(governor="powersave", power_cap_watts=machine.report()["capMinWatts"] + 20)
+    machine.wait_report("cap and governor", governor="powersave", converged=True)
+    pid = machine.agent.pid
+    machine.agent.signal(signal.SIGTERM)
+    wait_until(lambda: not machine.agent.running(), 5, "the agent to end", every=0.02)
+    assert "ended" not in machine.agent.log_tail(3), pid
+    assert machine.governor == governor and machine.sysfs(LIMIT0) == limit
+    assert machine.report()["governor"] == governor
+
+
+def test_without_a_sign_of_life_the_originals_come_back_and_with_it_they_go_again(machine):
+    governor = machine.governor
+    machine.start_agent("--restore-after", "3s")
+    machine.annotate(governor="powersave")
+    machine.wait_report("powersave", governor="powersave", converged=True)
+    time.sleep(4)
+    assert machine.governor == "powersave"  # pushes are answered
+    machine.ingest.alive = False
+    machine.wait(lambda: machine.governor == governor, "the original")
+    machine.wait(lambda: any("no sign of life" in e for e in machine.report().get("errors", [])), "the reason")
+    assert not machine.report().get("converged")
+    machine.ingest.alive = True
+    machine.wait(lambda: machine.governor == "powersave", "powersave again")
+
+
+def test_a_lease_that_is_renewed_is_a_sign_of_life_too(machine):
+    machine.ingest.alive = False
+    machine.start_agent("--restore-after", "4s")
+    machine.annotate(governor="powersave")
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+             "metadata": {"name": "kwatt-controller", "namespace": NAMESPACE},
+             "spec": {"holderIdentity": "test", "leaseDurationSeconds": 15}}
+    end = time.monotonic() + 8
+    while time.monotonic() < end:
+        lease["spec"]["renewTime"] = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        machine.bed.kubectl("apply", "-f", "-", input=lease)
+        time.sleep(0.5)
+    assert machine.governor == "powersave"
+    machine.wait(lambda: machine.governor != "powersave", "the original, once nobody renews")
+    machine.bed.kubectl("delete", "lease", "-n", NAMESPACE, "kwatt-controller")
+
+
+def test_a_cap_that_belongs_to_a_budget_outlives_controller_and_agent(machine):
+    machine.start_agent("--restore-after", "2s")
+    machine.wait(lambda: machine.report().get("capMinWatts"), "the range of caps")
+    limit = machine.sysfs(LIMIT0)
+    machine.annotate(governor="powersave", power_cap_watts=machine.report()["capMinWatts"] + 20,
+                     request=json.dumps({"id": "r-2", "keepCap": True}))
+    machine.wait_report("cap and governor", governor="powersave", converged=True)
+    machine.ingest.alive = False
+    machine.wait(lambda: machine.governor != "powersave", "the original governor")
+    assert int(machine.sysfs(LIMIT0)) < int(limit)
+    machine.agent.stop(grace=5)
+    assert int(machine.sysfs(LIMIT0)) < int(limit)
+    machine.annotate(governor=None, power_cap_watts=None, request=None)
+    machine.start_agent()
+    machine.wait(lambda: machine.sysfs(LIMIT0) == limit, "the original limit, once nobody asks for a cap")
+
+
+def test_nothing_is_written_before_there_is_a_nodepower_to_keep_the_original(make_machine):
+    machine = make_machine(bmc=None)
+    original = machine.governor
+    machine.start_agent()
+    machine.annotate(governor="powersave")
+    machine.wait(lambda: "no NodePower" in machine.agent.log_tail(1000), "the complaint")
+    time.sleep(1)
+    assert machine.governor == original
+    machine.bed.kubectl("apply", "-f", "-", input={"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower",
+                                                   "metadata": {"name": machine.name}, "spec": {}})
+    machine.wait(lambda: machine.governor == "powersave", "powersave", seconds=25)
+    machine.wait(lambda: machine.report().get("original", {}).get("governor") == original, "the original")
+
+
+def test_samples_are_pushed_with_the_token_which_is_read_again(machine):
+    machine.site.room.set_load(machine.name, 50)
+    machine.start_agent()
+    machine.wait(lambda: len(machine.ingest.samples()) >= 8, "samples")
+    sample = machine.ingest.samples()[-1]
+    assert sample["source"] == "hwmon" and 10_000 < sample["milliwatts"] < 1_000_000
+    assert 300 < sample["cpuBusyPermille"] <= 1000 and sample["mhz"] > 0
+    assert machine.ingest.tokens[-1] == "Bearer push-token-1"
+    assert machine.ingest.batches[-1]["node"] == machine.name
+    (machine.directory / "push.token").write_text("push-token-2\n")
+    machine.wait(lambda: machine.ingest.tokens[-1] == "Bearer push-token-2", "the new token")
+
+
+def test_samples_that_could_not_be_pushed_follow_later(machine):
+    machine.ingest.alive = False
+    machine.start_agent()
+    machine.wait_report("the first report", converged=True)
+    time.sleep(2)
+    machine.ingest.alive = True
+    machine.wait(lambda: machine.ingest.batches, "the push")
+    assert len(machine.ingest.batches[0]["samples"]) >= 6
+
+
+def test_readings_alone_do_not_write_to_the_api_server(machine):
+    machine.start_agent()
+    machine.wait_report("the first report", converged=True)
+    version = machine.bed.api.get("NodePower", machine.name)["metadata"]["resourceVersion"]
+    machine.site.room.set_load(machine.name, 80)
+    time.sleep(4)
+    assert machine.bed.api.get("NodePower", machine.name)["metadata"]["resourceVersion"] == version
+
+
+def test_a_locked_limit_is_not_reported_as_applied(machine):
+    machine.site.room.set_faults(machine.name, capLocked=True)
+    machine.start_agent()
+    machine.wait(lambda: machine.report().get("capMinWatts"), "the range of caps")
+    cap = machine.report()["capMinWatts"] + 20
+    machine.annotate(power_cap_watts=cap)
+    machine.wait(lambda: machine.report().get("requestedCapWatts") == cap and
+                 machine.report().get("effectiveCapWatts") != cap and not machine.report().get("converged"),
+                 "requested but not effective")
+
+
+def test_an_api_server_that_goes_away_leaves_the_settings_alone(machine):
+    machine.start_agent()
+    machine.annotate(governor="powersave")
+    machine.wait_report("powersave", governor="powersave", converged=True)
+    machine.bed.stop_apiserver()
+    time.sleep(2)
+    assert machine.governor == "powersave" and machine.agent.running()
+    machine.bed.start_apiserver()
+    machine.annotate(governor="performance")
+    machine.wait(lambda: machine.governor == "performance", "performance after the restart", seconds=40)
+
+
+def test_the_agent_is_small(machine):
+    machine.start_agent()
+    machine.annotate(governor="powersave")
+    machine.wait_report("powersave", governor="powersave", converged=True)
+    time.sleep(3)
+    resident = machine.agent.resident_bytes() / 2**20
+    print(f"\nkwatt-agent: {resident:.1f} MiB resident ({os.environ.get('KWATT_PRESET', 'dev')})")
+    assert resident < 40  # of a debug build; the figure of the release build is in ./dev bench
+
+
+def test_a_wrong_command_line_is_explained():
+    done = subprocess.run([program("kwatt-agent"), "--node-name", "x", "--restore-after", "5"], capture_output=True,
+                          text=True, timeout=30)
+    assert done.returncode == 2 and "not a duration such as 10m" in done.stdout + done.stderr
