@@ -26,6 +26,11 @@ Step end(const Context& context, Verdict why, bool failed) {
   return step;
 }
 
+Duration settling(const Context& context) {
+  const bool power = context.operation().reason == api::to_string(Reason::PowerHigh);
+  return power ? context.spec.capping.window : context.spec.dvfs.window;
+}
+
 const api::PodMove* still_here(const Context& context) {
   for (const api::PodMove& move : context.operation().moves) {
     const auto& pods = context.seen.node->pods;
@@ -84,10 +89,13 @@ Step migrate_step(const Context& context) {
   if (auto why = called_off(context)) return end(context, *why, false);
   if (still_here(context) == nullptr) {
     const auto reason = api::parse_reason(context.operation().reason).value_or(Reason::HighLoad);
-    return end(
-        context,
-        {reason, fmt::format("{} pods have left the node", context.operation().moves.size())},
-        false);
+    Step done =
+        end(context,
+            {reason, fmt::format("{} pods have left the node", context.operation().moves.size())},
+            false);
+    // Until the readings are all from after it, the levers wait.
+    done.next.memory.cool_down_until = context.now() + settling(context);
+    return done;
   }
   if (context.past_deadline()) return timeout(context);
   if (context.spec.suspend) return stay(context, kLookSlowly);
