@@ -46,6 +46,9 @@ Sampler::Power Sampler::measure_power(const MachineState& known, MonotonicPoint 
   hardware::EnergyMeter::Reading rapl;
   if (auto reading = energy_.sample(sys_, known.zones, now)) {
     rapl = *reading;
+    // Counters that stand still (some virtual machines show such) measure nothing.
+    if (rapl.packages == Milliwatts{0}) rapl.packages.reset();
+    if (rapl.psys == Milliwatts{0}) rapl.psys.reset();
   } else {
     errors_.push_back(reading.error().text());
   }
