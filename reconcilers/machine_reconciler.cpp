@@ -431,7 +431,10 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
     std::shared_ptr<const NodePower> machine, const NodeView& node) {
   const std::string name = machine->meta.name;
   NodePowerStatus status = machine->status;
-  if (node.ready) {
+  // A machine we switched off stays Ready in the API for the node monitor's grace period: then only
+  // the machine itself is believed.
+  const bool off_by_us = status.memory.powered_off_by_us && status.power_state == PowerState::Off;
+  if (node.ready && !off_by_us) {
     status.power_state = PowerState::On;
     status.memory.powered_off_by_us = false;
   } else if (node.has_driver) {

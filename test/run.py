@@ -1,8 +1,8 @@
 """./dev test: runs the C++ and the Python tests and closes with one line of counts.
 
 C++: one doctest executable per folder from the dev preset (asan and tsan with --sanitize).
-Python: pytest over test/; cases marked `isolated` change a control plane of their own and run after
-the ones that share one. A skipped test is listed with its reason.
+Python: pytest over test/ with KWATT_TEST_WORKERS (4) workers; each has a control plane of its own for
+the end-to-end cases. A skipped test is listed with its reason.
 """
 import argparse
 import os
@@ -53,20 +53,18 @@ def run_doctest(tally, preset, pattern, scratch):
 
 
 def run_pytest(tally, pattern, scratch):
-    passes = [("e2e", "not isolated", os.environ.get("KWATT_TEST_WORKERS", "8")), ("isolated", "isolated", "2")]
-    for group, marker, workers in passes:
-        report = scratch / f"pytest-{group}.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--dist=loadgroup", "-m", marker,
-                   f"--junitxml={report}", "--durations=8", "-p", "no:cacheprovider", "test"]
-        if pattern:
-            command += ["-k", pattern]
-        run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=3000)
-        before = len(tally.failed)
-        if report.exists():
-            tally.read_junit(report, group)
-        # 5: nothing matched the pattern.
-        if run.returncode not in (0, 5) and len(tally.failed) == before:
-            tally.failed.append(f"{group}: pytest exit status {run.returncode}")
+    report = scratch / "pytest.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", os.environ.get("KWATT_TEST_WORKERS", "4"),
+               "--dist=loadgroup", f"--junitxml={report}", "--durations=8", "-p", "no:cacheprovider", "test"]
+    if pattern:
+        command += ["-k", pattern]
+    run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=3000)
+    before = len(tally.failed)
+    if report.exists():
+        tally.read_junit(report, "python")
+    # 5: nothing matched the pattern.
+    if run.returncode not in (0, 5) and len(tally.failed) == before:
+        tally.failed.append(f"pytest: exit status {run.returncode}")
 
 
 def main():
