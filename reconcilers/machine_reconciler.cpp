@@ -246,7 +246,9 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
   seen.bmc_error = std::exchange(scratch.bmc_error, {});
   seen.evictions = std::exchange(scratch.evictions, {});
   seen.reset_sent = scratch.reset_sent;
-  if (machine->status.operation.kind == OperationKind::PowerOn && !node.ready) {
+  // Also while the node is still Ready in the API: of a machine that was woken within the grace
+  // period of its shutdown, the Lease alone tells whether the kubelet of this boot runs.
+  if (machine->status.operation.kind == OperationKind::PowerOn) {
     const std::string renewed = co_await lease_renewed(name);
     if (scratch.lease_at_step.empty()) {
       scratch.lease_at_step = renewed.empty() ? "none" : renewed;
