@@ -116,6 +116,8 @@ WatchEvent Reflector::event(Kind kind) const {
 }
 
 WatchEvent Reflector::failed(WatchFailure failure, const Error& error) {
+  // We are being cancelled: the next co_await ends run(), and nothing is wrong.
+  if (error.code == ErrorCode::cancelled) return event(Kind::failed);
   log::warn(
       "list and watch failed",
       {{"resource", target_.resource.plural}, {"failure", to_string(failure)}, {"error", error}});
