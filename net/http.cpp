@@ -1,6 +1,7 @@
 #include "net/http.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
@@ -85,8 +86,11 @@ Result<Url> parse_url(std::string_view text) {
 
   result.origin.port = result.origin.tls ? 443 : 80;
   if (url.has_port() && !url.port().empty()) {
-    result.origin.port = url.port_number();  // 0 when it does not fit
-    if (result.origin.port == 0)
+    // Not url.port_number(): Boost.URL 1.81 wraps what does not fit (99999 → 34463).
+    const std::string digits{url.port()};
+    const auto parsed_port =
+        std::from_chars(digits.data(), digits.data() + digits.size(), result.origin.port);
+    if (parsed_port.ec != std::errc{} || result.origin.port == 0)
       return fail(ErrorCode::parse,
                   fmt::format("the port of the URL \"{}\" is not in 1..65535", text));
   }
