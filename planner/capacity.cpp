@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "planner/destinations.hpp"
+
 namespace kwatt::planner {
 namespace {
 
@@ -46,6 +48,38 @@ std::string headroom_text(const Capacity& capacity, const api::HeadroomSpec& hea
                      percent_of(capacity.cpu_free, capacity.cpu_all),
                      percent_of(capacity.memory_free, capacity.memory_all), headroom.cpu_percent,
                      headroom.memory_percent);
+}
+
+std::optional<Permille> MeasuredLoad::mean() const {
+  return cpu <= 0 ? std::nullopt : std::optional{Permille{busy / cpu}};
+}
+
+MeasuredLoad measured_load(const Pass& pass, const NodeView& node) {
+  const auto mean = window_mean(node, std::chrono::seconds{60}, pass.snapshot.now);
+  if (!mean) return {};
+  const std::int64_t cpu = node.node->allocatable.cpu.count();
+  return {mean->utilization.count() * cpu, cpu};
+}
+
+MeasuredLoad measured_load(const Pass& pass) {
+  MeasuredLoad sum;
+  for (const NodeName& name : pass.selected) {
+    const auto node = pass.snapshot.nodes.find(name);
+    if (node == pass.snapshot.nodes.end() || !counts_as_awake(node->second)) continue;
+    const MeasuredLoad load = measured_load(pass, node->second);
+    sum.busy += load.busy;
+    sum.cpu += load.cpu;
+  }
+  return sum;
+}
+
+std::optional<Verdict> overloads(const Pass& pass, const MeasuredLoad& rest) {
+  const std::int64_t limit = pass.spec.power_on.high_utilization_percent;
+  const auto mean = rest.mean();
+  if (!mean || *mean <= percent(limit)) return std::nullopt;
+  return Verdict{Reason::HighLoad,
+                 fmt::format("without it the awake nodes would be at {} %, above {} %",
+                             mean->count() / 10, limit)};
 }
 
 Capacity operator+(Capacity a, const Capacity& b) {

@@ -19,6 +19,19 @@ bool headroom_kept(const Capacity& capacity, const api::HeadroomSpec& headroom);
 // "cpu 8 % and memory 12 % free, 10 % and 10 % wanted".
 std::string headroom_text(const Capacity& capacity, const api::HeadroomSpec& headroom);
 
+// Measured load of awake nodes, weighted by their cores; nodes without fresh telemetry take no
+// part.
+struct MeasuredLoad {
+  std::int64_t busy = 0;                 // permille × millicores
+  std::int64_t cpu = 0;                  // millicores
+  std::optional<Permille> mean() const;  // nullopt: nothing is known
+};
+MeasuredLoad measured_load(const Pass& pass);                        // of all selected awake nodes
+MeasuredLoad measured_load(const Pass& pass, const NodeView& node);  // of one
+
+// Nodes that go leave the others above powerOn.highUtilizationPercent? They would be woken again.
+std::optional<Verdict> overloads(const Pass& pass, const MeasuredLoad& rest);
+
 Capacity operator+(Capacity a, const Capacity& b);
 Capacity operator-(Capacity a, const Capacity& b);
 

@@ -43,6 +43,7 @@ class MigrateLever {
   void run() {
     const bool pods_wait = !settle(pass_).waiting.empty();
     capacity_ = awake_capacity(pass_);
+    load_ = measured_load(pass_);
     look_at_running();
     for (const NodeName& name : pass_.selected) {
       const auto at = pass_.snapshot.nodes.find(name);
@@ -219,6 +220,9 @@ class MigrateLever {
                      "without it: " + headroom_text(rest_after(contributed, emptying.drained),
                                                     pass_.spec.power_on.headroom)};
     }
+    MeasuredLoad load = load_;
+    load.cpu -= measured_load(pass_, *source.node).cpu;
+    if (auto verdict = overloads(pass_, load)) return verdict;
     emptying.saving = savings_.saving(*source.node, emptying.drained);
     emptying.score = savings_.score(emptying.saving, source.pods);
     if (emptying.saving.count() <= 0) {
@@ -241,6 +245,7 @@ class MigrateLever {
     const NodeView& node = *source.node;
     const bool test = !wake_trusted(pass_, node);
     capacity_ = awake_capacity(pass_);
+    load_.cpu -= measured_load(pass_, node).cpu;
     --allowance_;
     std::string message = fmt::format("{} pods move to {} nodes; saves {} of {}, score {} %",
                                       emptying.drained.moves.size(), emptying.drained.cpu_to.size(),
@@ -265,6 +270,7 @@ class MigrateLever {
   AwakeCount awake_count_;
   Savings savings_;
   Capacity capacity_;
+  MeasuredLoad load_;
   std::vector<Source> sources_;
   std::size_t allowance_ = 0;
   bool wake_test_running_ = false;

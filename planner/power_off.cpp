@@ -48,6 +48,7 @@ class PowerOffLever {
   void run() {
     const bool pods_wait = !settle(pass_).waiting.empty();
     capacity_ = awake_capacity(pass_);
+    load_ = measured_load(pass_);
     for (const NodeName& name : pass_.selected) {
       const auto at = pass_.snapshot.nodes.find(name);
       if (at == pass_.snapshot.nodes.end()) continue;
@@ -196,6 +197,11 @@ class PowerOffLever {
       return refuse(node, {Reason::RateLimited, fmt::format("powerOff.maxPerMinute {} is used up",
                                                             pass_.spec.power_off.max_per_minute)});
     }
+    MeasuredLoad load = load_;
+    const MeasuredLoad own = measured_load(pass_, node);
+    load.cpu -= own.cpu;
+    if (workload_count(node) == 0) load.busy -= own.busy;  // else it goes where the pods go
+    if (auto verdict = overloads(pass_, load)) return refuse(node, std::move(*verdict));
     if (auto verdict = awake_count_.take(node)) return refuse(node, std::move(*verdict));
     const Capacity contributed =
         pass_.what_if.is_destination(node.name()) ? capacity_of(pass_, node) : Capacity{};
@@ -216,6 +222,7 @@ class PowerOffLever {
                            "without it: " + headroom_text(rest, pass_.spec.power_on.headroom)});
     }
     capacity_ = rest;
+    load_ = load;
     --allowance_;
     wake_test_running_ = wake_test_running_ || test;
     propose(node, std::move(drained), test);
@@ -244,6 +251,7 @@ class PowerOffLever {
   Candidates candidates_;
   AwakeCount awake_count_;
   Capacity capacity_;
+  MeasuredLoad load_;
   std::vector<const NodeView*> idle_;
   std::int64_t allowance_ = 0;
   bool wake_test_running_ = false;

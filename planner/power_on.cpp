@@ -164,24 +164,9 @@ class PowerOnLever {
     if (!pods.empty()) allowed();
   }
 
-  // Mean utilization of the awake nodes, weighted by their cores; nullopt without telemetry.
-  std::optional<Permille> mean_utilization() const {
-    std::int64_t busy = 0, all = 0;
-    for (const NodeName& name : pass_.selected) {
-      const auto at = pass_.snapshot.nodes.find(name);
-      if (at == pass_.snapshot.nodes.end() || !counts_as_awake(at->second)) continue;
-      const auto mean = window_mean(at->second, seconds{60}, pass_.snapshot.now);
-      if (!mean) continue;
-      const std::int64_t cpu = at->second.node->allocatable.cpu.count();
-      busy += mean->utilization.count() * cpu;
-      all += cpu;
-    }
-    return all == 0 ? std::nullopt : std::optional{Permille{busy / all}};
-  }
-
   void high_load(const api::PolicyMemory& memory, api::PolicyMemory& next_memory) {
     const api::PowerOnSpec& spec = pass_.spec.power_on;
-    const auto mean = mean_utilization();
+    const auto mean = measured_load(pass_).mean();
     if (!mean || *mean <= percent(spec.high_utilization_percent)) {
       next_memory.high_since.reset();
       return;

@@ -233,6 +233,17 @@ TEST_CASE("headroom is kept by what remains") {
   CHECK(run(w, spec).refusal("n1") == Reason::Headroom);
 }
 
+TEST_CASE("the load that moves must not drive the others above highUtilizationPercent") {
+  World w;
+  w.node("n1").utilization(40);
+  w.node("n2").utilization(43);
+  pods(w, "n1", "a", 1);
+  pods(w, "n2", "b", 6, 350);
+  CHECK(run(w, fewest()).refusal("n1") == Reason::HighLoad);  // 83 %
+  w.node("n2").utilization(41);
+  CHECK(run(w, fewest()).emptied() == Names{"n1"});
+}
+
 TEST_CASE("BestSaving prefers the most energy for the least disruption") {
   struct Case {
     std::string name;

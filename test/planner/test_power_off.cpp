@@ -238,6 +238,19 @@ TEST_CASE("the rest of the awake nodes keep the headroom") {
   CHECK(run(w, spec).off() == Names{"n1"});
 }
 
+TEST_CASE("a node stays on if the others would be above highUtilizationPercent without it") {
+  World w;
+  w.node("n0").utilization(90);
+  w.pod("default/busy-1").on("n0");
+  w.node("n1").idle_for(1h).utilization(0);
+  Outcome o = run(w);
+  CHECK(o.refusal("n1") == Reason::HighLoad);
+  CHECK(o.proposal.refusals.at("n1").message ==
+        "without it the awake nodes would be at 90 %, above 81 %");
+  w.node("n0").utilization(81);
+  CHECK(run(w).off() == Names{"n1"});
+}
+
 TEST_CASE("nothing is switched off while pods wait for resources") {
   World w = with_idle([](NodeBuilder& n) { n.cpu(1); });
   w.node("n2").cpu(8).off();
