@@ -1,5 +1,7 @@
 #include "api/decode.hpp"
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -85,13 +87,24 @@ class Handler {
   }
   bool Uint64(std::uint64_t value) {
     if (skipping()) return true;
+    if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return Int64(static_cast<std::int64_t>(value));
+    }
     const Slot slot = engaged(next());
     return slot.type == nullptr || number(slot, fmt::format("{}", value));
   }
   bool Double(double value) {
     if (skipping()) return true;
     const Slot slot = engaged(next());
-    return slot.type == nullptr || number(slot, fmt::format("{}", value));
+    if (slot.type == nullptr) return true;
+    // The API server takes 3.0 for the integer 3, as long as a double is exact.
+    constexpr double kExact = 9007199254740992.0;
+    if (slot.type->kind == TypeKind::integer && value >= -kExact && value <= kExact &&
+        std::trunc(value) == value) {
+      *static_cast<std::int64_t*>(slot.value) = static_cast<std::int64_t>(value);
+      return true;
+    }
+    return number(slot, fmt::format("{}", value));
   }
   bool RawNumber(const char*, SizeType, bool) { return false; }  // not asked for
 

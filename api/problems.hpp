@@ -38,7 +38,12 @@ class Problems {
     if (value > limit) add(path, "{} entries must be at most {}", value, limit);
   }
   void length(std::string_view path, std::string_view value, std::size_t limit) {
-    if (value.size() > limit) add(path, "{} characters must be at most {}", value.size(), limit);
+    // As the API server counts: characters, not bytes.
+    const auto characters =
+        static_cast<std::size_t>(std::count_if(value.begin(), value.end(), [](char c) {
+          return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+        }));
+    if (characters > limit) add(path, "{} characters must be at most {}", characters, limit);
   }
   void one_of(std::string_view path, std::string_view value,
               std::span<const std::string_view> words) {

@@ -41,6 +41,9 @@ bool is_word(std::string_view text) {
 
 void check(const LabelSelector& selector, Problems& out) {
   out.size("spec.nodeSelector.matchLabels", selector.match_labels.size(), 64);
+  for (const auto& [label, value] : selector.match_labels) {
+    out.length(fmt::format("spec.nodeSelector.matchLabels[{}]", label), value, 63);
+  }
   out.size("spec.nodeSelector.matchExpressions", selector.match_expressions.size(), 32);
   for (std::size_t i = 0; i < selector.match_expressions.size(); ++i) {
     const SelectorRequirement& requirement = selector.match_expressions[i];
@@ -49,6 +52,9 @@ void check(const LabelSelector& selector, Problems& out) {
     out.length(path + ".key", requirement.key, 317);
     out.one_of(path + ".operator", requirement.op, kSelectorOperators);
     out.size(path + ".values", requirement.values.size(), 64);
+    for (const std::string& value : requirement.values) {
+      out.length(path + ".values", value, 63);
+    }
     const bool wants_values = requirement.op == "In" || requirement.op == "NotIn";
     if (wants_values == requirement.values.empty()) {
       out.add(path, "In and NotIn need values, Exists and DoesNotExist must have none");

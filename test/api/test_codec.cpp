@@ -162,6 +162,31 @@ TEST_CASE("what is wrong with a document is said by path") {
   }
 }
 
+TEST_CASE("an integer may be written with a fraction of nothing, as the API server allows") {
+  EnergyPolicy policy;
+  REQUIRE(read(R"({"spec":{"priority":3.0}})", policy));
+  CHECK(policy.spec.priority == 3);
+  REQUIRE(read(R"({"spec":{"priority":-1e3}})", policy));
+  CHECK(policy.spec.priority == -1000);
+  CHECK(error_of(R"({"spec":{"priority":1e300}})") != "");
+}
+
+TEST_CASE("integers of every width are read") {
+  for (const std::int64_t value :
+       {std::int64_t{0}, std::int64_t{-1}, std::int64_t{2147483647}, std::int64_t{2147483648},
+        std::int64_t{4294967295}, std::int64_t{4294967296}, std::int64_t{-2147483649},
+        std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
+    CAPTURE(value);
+    EnergyPolicy policy;
+    policy.spec.priority = value;
+    policy.status.power.measured_milliwatts = value;
+    EnergyPolicy again;
+    REQUIRE(read(encode(policy), again));
+    CHECK(again.spec.priority == value);
+    CHECK(again.status.power.measured_milliwatts == value);
+  }
+}
+
 TEST_CASE("malformed documents are refused with the place") {
   for (const char* json :
        {"", "{", "{\"a\":}", "{\"a\":1,}", "nul", "{} {}", "{\"a\":\"\\q\"}", "{\"a\":01}",
