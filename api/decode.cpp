@@ -57,6 +57,9 @@ class Handler {
   bool Null() {
     if (skipping()) return true;
     const Slot slot = next();
+    if (!frames_.empty() && frames_.back().type->kind == TypeKind::list) {
+      return mismatch(*slot.type, "null");
+    }
     // null is "absent", but it does unset what an earlier duplicate of the key had set.
     if (slot.type != nullptr && slot.type->kind == TypeKind::optional) slot.type->clear(slot.value);
     return true;

@@ -1,7 +1,30 @@
-"""Puts the test bed where the tests of the CRDs can import it."""
+"""The control plane that the tests of the CRDs share."""
 import sys
 from pathlib import Path
 
-TESTS = str(Path(__file__).resolve().parents[1])
-if TESTS not in sys.path:
-    sys.path.insert(0, TESTS)
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT / "test") not in sys.path:
+    sys.path.insert(0, str(ROOT / "test"))
+
+from bed import ApiError, Bed, wait_until  # noqa: E402
+from bed.client import path_of  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def bed():
+    with Bed(kwok=False, scheduler=False, controller_manager=False) as running:
+        running.kubectl("apply", "-f", str(ROOT / "crds"))
+        for kind in ("EnergyPolicy", "NodePower"):  # Established comes a moment before the API serves the kind
+            wait_until(lambda: _served(running, kind), 30, f"{kind} to be served")
+        yield running
+
+
+def _served(bed, kind):
+    try:
+        return bed.api.request("GET", path_of(kind)) is not None
+    except ApiError as error:
+        if error.status not in (404, 429):  # 429: "storage is (re)initializing"
+            raise
+        return False

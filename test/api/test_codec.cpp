@@ -148,6 +148,8 @@ TEST_CASE("what is wrong with a document is said by path") {
        "spec.disruption.budgets[1].nodes: expected string, got number"},
       {R"({"spec":{"disruption":{"budgets":{}}}})",
        "spec.disruption.budgets: expected list, got object"},
+      {R"({"spec":{"disruption":{"budgets":[{},null]}}})",
+       "spec.disruption.budgets[1]: expected object, got null"},
       {R"({"spec":[]})", "spec: expected object, got list"},
       {R"({"metadata":{"labels":{"a":1}}})", "metadata.labels[a]: expected string, got number"},
       {R"({"metadata":{"labels":{"a":{}}}})", "metadata.labels[a]: expected string, got object"},

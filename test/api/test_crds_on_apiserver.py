@@ -8,34 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bed import ApiError, Bed, wait_until
+from bed import ApiError
 from bed.client import path_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "test" / "golden" / "policies"
 KINDS = {"energypolicies.yaml": "EnergyPolicy", "nodepowers.yaml": "NodePower"}
 
-pytestmark = pytest.mark.xdist_group("crds")  # one control plane for this file
-
-
-@pytest.fixture(scope="module")
-def bed():
-    with Bed(kwok=False, scheduler=False, controller_manager=False) as running:
-        running.kubectl("apply", "-f", str(ROOT / "crds"))
-        running.kubectl("wait", "--for=condition=Established", "crd/energypolicies.kwatt.dev", "crd/nodepowers.kwatt.dev",
-                        "--timeout=30s")
-        for kind in KINDS.values():  # Established comes a moment before the API serves the kind
-            wait_until(lambda: _served(running, kind), 15, f"{kind} to be served")
-        yield running
-
-
-def _served(bed, kind):
-    try:
-        return bed.api.request("GET", path_of(kind)) is not None
-    except ApiError as error:
-        if error.status not in (404, 429):  # 429: "storage is (re)initializing"
-            raise
-        return False
+pytestmark = pytest.mark.xdist_group("crds")  # one control plane for these files
 
 
 def cases():
