@@ -14,7 +14,7 @@ from pathlib import Path
 from lab.site import ROOT, Site, objects
 
 CONSOLIDATED, TUNED, CAPPED = "consolidated", "tuned", "capped"
-MODEL = {"idleMilliwatts": 122_000, "maxMilliwatts": 406_000, "bootSeconds": 4, "bootJoules": 600,
+MODEL = {"idleMilliwatts": 122_000, "maxMilliwatts": 406_000, "bootSeconds": 4, "bootJoules": 100,
          "shutdownSeconds": 2}
 
 

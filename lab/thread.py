@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 import time
 from pathlib import Path
@@ -108,6 +109,10 @@ class RoomThread:
     def power(self, name: str, reset: str) -> int:
         """The button on the machine's front; 202 begun, 200 nothing to do, 409 in transition."""
         return self.call(lambda room: room._bmc.reset(room.machines[name], reset, "button").status)
+
+    def signal_agent(self, name: str, signal_name: str) -> bool:
+        """Sends e.g. "SIGKILL" to the machine's agent; False: none runs."""
+        return self.call(lambda room: room.agent(name).send(signal.Signals[signal_name]))
 
     def set_load(self, name: str, percent: float) -> None:
         self.call(lambda room: room.set_base_load(room.machines[name], percent))

@@ -34,14 +34,30 @@ std::optional<Verdict> out_of_range(const api::AgentReport& report, const api::F
   return std::nullopt;
 }
 
-// By how much the present load would be slowed at this frequency limit: utilization is
-// frequency-invariant, so above the limit's share of the maximum there is not enough of it.
-Permille slowdown(const api::AgentReport& report, const api::FrequencyLevel& level,
-                  Permille utilization) {
-  if (level.max_frequency_mhz <= 0 || report.hardware_max_mhz <= 0) return Permille{0};
-  const std::int64_t needed =
-      utilization.count() * report.hardware_max_mhz / level.max_frequency_mhz;
-  return Permille{std::max<std::int64_t>(0, needed - 1000)};
+// A CPU this busy has more to do than it can: how much more, no sample tells.
+constexpr Permille kSaturated = percent(95);
+// A load must leave this much of the slower machine free, else it would be sped up again at once.
+constexpr Permille kFitsSlower = percent(90);
+
+// The frequency that `level` holds the machine at, 0 if it leaves that to the load. powersave is
+// the minimum with acpi-cpufreq, which offers other governors too, and dynamic with intel_pstate
+// and amd-pstate-epp, which offer only performance beside it (kernel, admin-guide/pm/cpufreq.rst).
+std::int64_t fixed_megahertz(const api::AgentReport& report, const api::FrequencyLevel& level) {
+  const auto& offered = report.available_governors;
+  const bool dynamic = std::all_of(offered.begin(), offered.end(), [](const std::string& governor) {
+    return governor == "performance" || governor == "powersave";
+  });
+  if (level.governor == "powersave" && !dynamic) return report.hardware_min_mhz;
+  return level.max_frequency_mhz;
+}
+
+// How busy the present load would keep the machine at this level: utilization is
+// frequency-invariant, so it is a share of the maximum frequency. May exceed 1000.
+Permille busy_at(const api::AgentReport& report, const api::FrequencyLevel& level,
+                 Permille utilization) {
+  const std::int64_t megahertz = fixed_megahertz(report, level);
+  if (megahertz <= 0 || report.hardware_max_mhz <= 0) return utilization;
+  return Permille{utilization.count() * report.hardware_max_mhz / megahertz};
 }
 
 class DvfsLever {
@@ -79,7 +95,12 @@ class DvfsLever {
       return refuse(node, {Reason::StaleTelemetry, fmt::format("no samples of the last {}",
                                                                format_go_duration(spec_.window))});
     }
-    if (mean->utilization < percent(spec_.low_utilization_percent)) {
+    // A slowed machine that is saturated hides its load: 25 % of the maximum is all it can show at
+    // a quarter of the frequency.
+    const bool hidden = mean->busy >= kSaturated && mean->utilization < kSaturated;
+    if (hidden) {
+      set(node, spec_.high, false, Reason::HighLoad, mean->utilization);
+    } else if (mean->utilization < percent(spec_.low_utilization_percent)) {
       slow_down(node, mean->utilization);
     } else if (mean->utilization > percent(spec_.high_utilization_percent)) {
       set(node, spec_.high, false, Reason::HighLoad, mean->utilization);
@@ -92,22 +113,32 @@ class DvfsLever {
   }
 
   void slow_down(const NodeView& node, Permille utilization) {
-    const Permille loss = slowdown(node.machine->status.report, spec_.low, utilization);
+    const api::AgentReport& report = node.machine->status.report;
+    const Permille busy = busy_at(report, spec_.low, utilization);
+    const Permille loss{std::max<std::int64_t>(0, busy.count() - 1000)};
     if (loss > percent(spec_.max_slowdown_percent)) {
       return refuse(
           node, {Reason::NotWorthIt, fmt::format("{} MHz would slow the load by {}, above {} %",
-                                                 spec_.low.max_frequency_mhz, percent_text(loss),
-                                                 spec_.max_slowdown_percent)});
+                                                 fixed_megahertz(report, spec_.low),
+                                                 percent_text(loss), spec_.max_slowdown_percent)});
+    }
+    if (busy > kFitsSlower) {
+      return refuse(node, {Reason::NotWorthIt,
+                           fmt::format("{} MHz would be {} busy and have to be sped up again",
+                                       fixed_megahertz(report, spec_.low), percent_text(busy))});
     }
     set(node, spec_.low, true, Reason::LowUtilization, utilization);
   }
 
   void set(const NodeView& node, const api::FrequencyLevel& level, bool low, Reason reason,
            Permille utilization) {
-    const std::string_view word = low ? "below" : "above";
     const std::int64_t limit = low ? spec_.low_utilization_percent : spec_.high_utilization_percent;
-    const std::string load =
-        fmt::format("{} utilized, {} {} %", percent_text(utilization), word, limit);
+    std::string load = fmt::format("{} utilized, {} {} %", percent_text(utilization),
+                                   low ? "below" : "above", limit);
+    if (!low && utilization <= percent(limit)) {
+      load =
+          fmt::format("{} utilized and fully busy at a low frequency", percent_text(utilization));
+    }
     const api::AgentRequest request = request_of(level);
     if (request == api::AgentRequest{}) {
       const RequestNote note = request_on(*node.node);

@@ -11,7 +11,7 @@ FAST = {
     "mode": "Enforce",
     "interval": "1s",
     "powerOn": {"pendingFor": "0s", "headroom": {"cpuPercent": 0, "memoryPercent": 0}, "bootTimeout": "40s"},
-    "powerOff": {"idleFor": "2s", "minAwake": 1, "minAwakePerZone": 0, "minOnDuration": "1s",
+    "powerOff": {"idleFor": "2s", "minAwake": 1, "minAwakePerZone": 0, "minOnDuration": "20s",
                  "minOffDuration": "1s", "maxCyclesPerDay": 100, "softTimeout": "5s", "wakeTest": "Skip"},
     "disruption": {"budgets": [{"nodes": "100%"}]},
 }

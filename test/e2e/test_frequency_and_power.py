@@ -68,11 +68,17 @@ def test_capping_migrates_first(case):
     assert not case.power(hot)["report"].get("requestedCapWatts")
 
 
-def test_without_an_agent_nothing_is_claimed(case):
+def test_a_silent_agent_means_that_nothing_is_claimed(case):
     machine, = case.add_machines(1)
-    case.site.room.call(lambda room: room.agent(machine).stop_and_stay())
-    case.bed.kubectl("annotate", "node", machine, "kwatt.dev/governor=powersave")
-    case.stays(lambda: case.power(machine).get("report", {}).get("governor") != "powersave", 5, "no claim")
+    case.wait(lambda: case.power(machine).get("report", {}).get("governor"), 20, "the first report")
+    before = case.power(machine)["report"]["governor"]
+    case.site.room.signal_agent(machine, "SIGSTOP")
+    case.bed.kubectl("annotate", "node", machine, "kwatt.dev/governor=powersave", "kwatt.dev/power-cap-watts=300")
+    case.stays(lambda: case.power(machine)["report"]["governor"] == before, 5, "no claim")
+    assert not case.power(machine)["report"].get("effectiveCapWatts")
+    assert "kwatt.dev/capped" not in case.node(machine)["metadata"]["labels"]
+    case.site.room.signal_agent(machine, "SIGCONT")
+    case.wait(lambda: case.power(machine)["report"]["governor"] == "powersave", 20, "the agent to catch up")
 
 
 def test_kill_of_an_agent_that_capped_its_machine_keeps_the_true_original(case):
