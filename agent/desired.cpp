@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "hardware/excerpt.hpp"
 #include "hardware/json.hpp"
 #include "hardware/sysfs_files.hpp"
 

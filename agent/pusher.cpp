@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "hardware/json.hpp"
+#include "hardware/excerpt.hpp"
 #include "kube/credentials.hpp"
 
 namespace kwatt::agent {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
 
+#include "hardware/excerpt.hpp"
+
 namespace kwatt::hardware {
 namespace {
 
@@ -81,20 +83,6 @@ std::optional<double> number_at(const rapidjson::Value& root,
   const double number = value->GetDouble();
   if (!std::isfinite(number)) return std::nullopt;
   return number;
-}
-
-std::string excerpt(std::string_view text, std::size_t limit) {
-  std::string out;
-  for (const char c : text) {
-    if (out.size() >= limit) return out + "...";
-    const bool blank = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    if (!blank) {
-      out += c;
-    } else if (!out.empty() && out.back() != ' ') {
-      out += ' ';
-    }
-  }
-  return out;
 }
 
 }  // namespace kwatt::hardware

@@ -29,7 +29,4 @@ std::string_view text_at(const rapidjson::Value& root,
 std::optional<double> number_at(const rapidjson::Value& root,
                                 std::initializer_list<std::string_view> path);
 
-// The beginning of foreign text, fit for a message: printable, at most `limit` bytes.
-std::string excerpt(std::string_view text, std::size_t limit = 200);
-
 }  // namespace kwatt::hardware

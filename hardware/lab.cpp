@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "hardware/excerpt.hpp"
 #include "hardware/json.hpp"
 
 namespace kwatt::hardware {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "hardware/excerpt.hpp"
 #include "hardware/json.hpp"
 
 namespace kwatt::hardware::redfish {

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ for folder in (str(ROOT), str(ROOT / "test"), str(Path(__file__).resolve().paren
     if folder not in sys.path:
         sys.path.insert(0, folder)
 
-from bed.process import Process, wait_until  # noqa: E402
+from bed.process import PortReservation, Process, wait_until  # noqa: E402
 from fake_ingest import FakeIngest  # noqa: E402
 from lab.site import NAMESPACE, Site, program  # noqa: E402
 
@@ -348,6 +349,26 @@ def test_an_api_server_that_goes_away_leaves_the_settings_alone(machine):
     machine.bed.start_apiserver()
     machine.annotate(governor="performance")
     machine.wait(lambda: machine.governor == "performance", "performance after the restart", seconds=40)
+
+
+def test_health_metrics_and_a_push_on_demand(machine):
+    reservation = PortReservation()
+    base = f"http://127.0.0.1:{reservation.port}"
+
+    def get(path):
+        with urllib.request.urlopen(base + path, timeout=5) as reply:
+            return reply.read().decode()
+
+    try:
+        machine.start_agent("--health-address", f"127.0.0.1:{reservation.port}", "--push-interval", "10m")
+        machine.wait_report("the first report", converged=True)
+        assert get("/healthz") == "ok\n"
+        assert "kwatt_agent_report_writes_total" in get("/metrics")
+        assert "kwatt_agent_power_watts" in get("/metrics")
+        get("/forward-metrics")
+        machine.wait(lambda: machine.ingest.samples(), "the push that was asked for")
+    finally:
+        reservation.release()
 
 
 def test_the_agent_is_small(machine):

@@ -41,6 +41,7 @@ class FakeBmc {
     return lines;
   }
 
+  boost::asio::any_io_executor executor() { return io_.get_executor(); }
   std::string address(const std::string& scheme, const std::string& path) const {
     return scheme + "://127.0.0.1:" + std::to_string(server_.port()) + path;
   }
