@@ -48,11 +48,11 @@ class Machine:
         (self.directory / "push.token").write_text("push-token-1\n")
         self.agent = None
 
-    def start_agent(self, *options):
+    def start_agent(self, *options, push_interval="500ms"):
         command = [program("kwatt-agent"), "--node-name", self.name, "--kubeconfig", self.kubeconfig,
                    "--sysfs-root", self.directory / "sys", "--proc-root", self.directory / "proc",
                    "--controller-url", self.ingest.url, "--controller-token-file", self.directory / "push.token",
-                   "--sample-interval", "250ms", "--push-interval", "500ms", "--log-format", "logfmt", *options]
+                   "--sample-interval", "250ms", "--push-interval", push_interval, "--log-format", "logfmt", *options]
         self.agent = Process("agent", [str(part) for part in command], self.directory / "agent.log")
         self.agent.start()
 
@@ -360,7 +360,7 @@ def test_health_metrics_and_a_push_on_demand(machine):
             return reply.read().decode()
 
     try:
-        machine.start_agent("--health-address", f"127.0.0.1:{reservation.port}", "--push-interval", "10m")
+        machine.start_agent("--health-address", f"127.0.0.1:{reservation.port}", push_interval="10m")
         machine.wait_report("the first report", converged=True)
         assert get("/healthz") == "ok\n"
         assert "kwatt_agent_report_writes_total" in get("/metrics")
