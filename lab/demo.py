@@ -110,8 +110,8 @@ class Script:
     def step(self) -> bool:
         """True when the story is over."""
         if self.scene == 0 and self.happened(CONSOLIDATED, "switched off"):
-            print("    ... six large pods arrive", flush=True)
-            deploy(self.site, "batch", 6, "5", CONSOLIDATED, "4000")
+            print("    ... four large pods arrive", flush=True)
+            deploy(self.site, "batch", 4, "5", CONSOLIDATED, "4000")
             self.scene = 1
         elif self.scene == 1 and self.happened(CONSOLIDATED, "awake again"):
             print(f"    ... {CAPPED}-1 is driven to its limit", flush=True)
