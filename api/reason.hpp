@@ -4,23 +4,20 @@
 #include <string_view>
 
 namespace kwatt::api {
-
-#define KWATT_REASONS(X)                                                                          \
-  X(InUse)                                                                                        \
-  X(Idle)                                                                                         \
-  X(IdleWait)                                                                                     \
-  X(LowUtilization)                                                                               \
-  X(PendingPods)                                                                                  \
-  X(HighLoad)                                                                                     \
-  X(PowerHigh)                                                                                    \
-  X(Headroom) X(Scheduled) X(Manual) X(Carbon) X(OverBudget) X(NotSelected) X(Excluded)           \
-      X(ControlPlane) X(MinAwake) X(MinOnTime) X(MinOffTime) X(CycleLimit) X(CoolDown)            \
-          X(RateLimited) X(BudgetExhausted) X(Window) X(InProgress) X(PodNotMovable)              \
-              X(NoDestination) X(PDBBlocked) X(DoNotDisrupt) X(LocalStorage) X(NotWorthIt)        \
-                  X(WakeNotVerified) X(StaleTelemetry) X(NotSynced) X(TooManyUnready)             \
-                      X(NodeNotReady) X(ForeignOwner) X(DrainTimeout) X(NoDriver) X(BMCError)     \
-                          X(WakeFailed) X(OutOfRange) X(AgentStale) X(LeverDisabled) X(Suspended) \
-                              X(RecommendOnly) X(PolicyDeleted) X(Conflict)
+// Otherwise clang-format nests the entries deeper and deeper.
+// clang-format off
+#define KWATT_REASONS(X)                                                                         \
+  X(InUse)                                                                                       \
+  X(Idle) X(IdleWait) X(LowUtilization) X(PendingPods) X(HighLoad) X(PowerHigh) X(Headroom)      \
+      X(Scheduled) X(Manual) X(Carbon) X(OverBudget) X(NotSelected) X(Excluded) X(ControlPlane)  \
+          X(MinAwake) X(MinOnTime) X(MinOffTime) X(CycleLimit) X(CoolDown) X(RateLimited)        \
+              X(BudgetExhausted) X(Window) X(InProgress) X(PodNotMovable) X(NoDestination)       \
+                  X(PDBBlocked) X(DoNotDisrupt) X(LocalStorage) X(NotWorthIt) X(WakeNotVerified) \
+                      X(StaleTelemetry) X(NotSynced) X(TooManyUnready) X(NodeNotReady)           \
+                          X(ForeignOwner) X(DrainTimeout) X(NoDriver) X(BMCError) X(WakeFailed)  \
+                              X(OutOfRange) X(AgentStale) X(LeverDisabled) X(Suspended)          \
+                                  X(RecommendOnly) X(PolicyDeleted) X(Conflict)
+// clang-format on
 
 enum class Reason {
 #define KWATT_REASON_VALUE(name) name,
