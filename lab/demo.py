@@ -87,8 +87,9 @@ def look(site: Site, story: Story, names: list[str], seen: dict[str, str]) -> No
         old = seen.get(name + "/governor", governor)
         if governor and old and governor != old:
             story.tell(f"{name}: governor {old} -> {governor} in its sysfs")
-        cap = report.get("effectiveCapWatts", 0)
-        capped = power.get("report", {}).get("requestedCapWatts", 0) > 0
+        cap = report.get("requestedCapWatts", 0)
+        # Told once it is in force, not when it was asked for.
+        capped = cap > 0 and (report.get("converged") or seen.get(name + "/cap") == "yes")
         if capped and seen.get(name + "/cap") != "yes":
             story.tell(f"{name}: capped at {cap} W")
         if not capped and seen.get(name + "/cap") == "yes":
