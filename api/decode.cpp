@@ -18,7 +18,6 @@ std::string_view wanted(TypeKind kind) {
     case TypeKind::integer:
       return "integer";
     case TypeKind::string:
-      return "string";
     case TypeKind::enumeration:
       return "string";
     case TypeKind::duration:
@@ -26,15 +25,13 @@ std::string_view wanted(TypeKind kind) {
     case TypeKind::timestamp:
       return "an RFC 3339 time";
     case TypeKind::object:
+    case TypeKind::string_map:
       return "object";
     case TypeKind::list:
       return "list";
-    case TypeKind::string_map:
-      return "object";
     case TypeKind::presence:
-      return "any value";
     case TypeKind::optional:
-      return "a value";
+      break;
   }
   return "a value";
 }

@@ -46,7 +46,7 @@ std::size_t hash_of(const OwnerReference& value) {
 }  // namespace
 
 template <class T>
-std::shared_ptr<const T> Interner::find_or_add(Table<T>& table, std::size_t hash, T&& value) {
+std::shared_ptr<const T> Interner::find_or_add(Table<T>& table, std::size_t hash, T value) {
   const std::lock_guard lock(mutex_);
   const auto [first, last] = table.entries.equal_range(hash);
   for (auto at = first; at != last; ++at) {

@@ -26,7 +26,7 @@ class Interner {
     std::size_t sweep_at = 64;
   };
   template <class T>
-  std::shared_ptr<const T> find_or_add(Table<T>& table, std::size_t hash, T&& value);
+  std::shared_ptr<const T> find_or_add(Table<T>& table, std::size_t hash, T value);
 
   mutable std::mutex mutex_;
   Table<PodTemplate> templates_;
