@@ -74,15 +74,22 @@ void count_nodes(const planner::Snapshot& snapshot, const PolicyOutcome& outcome
       case PowerState::Unknown:
         break;
     }
-    if (has_label(node, planner::names::kLabelFrequency, "low")) ++counts.slow;
-    if (has_label(node, planner::names::kLabelCapped, "true")) ++counts.capped;
-    if (!node.ready && node.power_state() != PowerState::Off) ++counts.unready;
+    const bool off = node.power_state() == PowerState::Off;
+    const bool slow = has_label(node, planner::names::kLabelFrequency, "low");
+    const bool capped = has_label(node, planner::names::kLabelCapped, "true");
+    if (slow) ++counts.slow;
+    if (capped) ++counts.capped;
+    if (!node.ready && !off) ++counts.unready;
 
     const Draw draw = draw_of(node);
     (draw.measured ? measured : estimated) += draw.milliwatts;
-    const Permille load = node.samples.empty() || node.power_state() == PowerState::Off
-                              ? Permille{0}
-                              : node.samples.back().utilization;
+    // A node that runs as it would without us saves nothing, whatever its model says of it.
+    if (!off && !slow && !capped) {
+      baseline += draw.milliwatts;
+      continue;
+    }
+    const Permille load =
+        node.samples.empty() || off ? Permille{0} : node.samples.back().utilization;
     baseline += std::max(node.model.curve.at(load).count(), draw.milliwatts);
   }
   status.nodes = counts;

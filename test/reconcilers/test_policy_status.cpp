@@ -115,6 +115,30 @@ TEST_CASE("policy status: nodes and watts are counted, an off machine draws noth
   CHECK(status.power.baseline_milliwatts == 200'000);
 }
 
+TEST_CASE("policy status: a node that runs as it would without us saves nothing") {
+  struct Case {
+    const char *name, *label, *value;
+    std::int64_t baseline;  // of a node that draws 120 W at a load of which its model says 200 W
+  };
+  const Case cases[] = {{"untouched", "", "", 120'000},
+                        {"at normal frequency", "kwatt.dev/frequency", "normal", 120'000},
+                        {"slowed down", "kwatt.dev/frequency", "low", 200'000},
+                        {"capped", "kwatt.dev/capped", "true", 200'000}};
+  for (const Case& c : cases) {
+    INFO(c.name);
+    planner::Snapshot s = snapshot();
+    auto node = std::make_shared<api::Node>(*s.nodes["n1"].node);
+    if (*c.label != '\0') node->meta.labels.set(c.label, c.value);
+    s.nodes["n1"].node = node;
+    s.nodes["n1"].samples = {{kStart, Permille{500}, Permille{500}, watts(120), true}};
+    PolicyOutcome o = outcome();
+    o.selected = {"n1"};
+    const auto status = policy_status(policy(), s, o);
+    CHECK(status.power.measured_milliwatts == 120'000);
+    CHECK(status.power.baseline_milliwatts == c.baseline);
+  }
+}
+
 TEST_CASE("policy status: savings add up over the passes to whole watt-hours") {
   api::EnergyPolicy p = policy();
   TimePoint now = kStart;
