@@ -20,7 +20,7 @@ from bed import ApiError, Bed, Timers
 from documents import ROOT, blocks, markdown_files
 
 pytestmark = pytest.mark.xdist_group("docs")
-SECONDS = 60
+SECONDS = 120  # the longest page takes about a quarter of it on an idle machine
 
 
 @pytest.fixture(scope="module")
