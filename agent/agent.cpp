@@ -176,7 +176,8 @@ kube::Task<void> Agent::apply() {
       note(write_errors_, {}, "");
     }
   }
-  held_ = todo.held;
+  // A wish that needed no store holds nothing yet: its lever was not stored as held either.
+  held_ = held_.both(todo.held);
   note(refusals_, std::move(todo.refusals), "refused");
   const bool as_annotated = !given_up_ || annotated_.empty() || desired == annotated_;
   converged_ = todo.writes.empty() && refusals_.empty() && write_errors_.empty() &&
@@ -324,7 +325,7 @@ bool Agent::stop_hardware() {
   note(write_errors_, {}, "");
   write_hardware(todo);
   state_good_ = read_state() && state_good_;
-  held_ = plan(left, false).held;
+  held_ = held_.both(plan(left, false).held);
   converged_ = annotated_.empty() && write_errors_.empty() && !held_.any();
   return write_errors_.empty() && state_good_;
 }

@@ -48,6 +48,10 @@ struct Original {
 struct Held {
   bool governor = false, frequency = false, preference = false, cap = false;
   bool any() const { return governor || frequency || preference || cap; }
+  Held both(const Held& other) const {
+    return {governor && other.governor, frequency && other.frequency,
+            preference && other.preference, cap && other.cap};
+  }
   bool covers(const Held& other) const {
     return (governor || !other.governor) && (frequency || !other.frequency) &&
            (preference || !other.preference) && (cap || !other.cap);

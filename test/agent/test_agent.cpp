@@ -141,6 +141,24 @@ TEST_CASE_FIXTURE(World, "a removed annotation restores, and lets go") {
   CHECK(sys.writes().empty());
 }
 
+TEST_CASE_FIXTURE(World, "a wish that is met already holds nothing until it takes a write") {
+  annotate({{"kwatt.dev/governor", "schedutil"}});
+  step(6);
+  CHECK(client.report().converged);
+  CHECK(sys.writes().empty());
+  CHECK_FALSE(says_held(client.report().original));
+  sys.put(kGovernor, "performance\n");
+  bool stored_first = false;
+  client.on_patch = [&] {
+    client.on_patch = nullptr;
+    stored_first = sys.writes().empty();
+  };
+  step(4);
+  CHECK(stored_first);
+  CHECK(governor() == "schedutil\n");
+  CHECK(says_held(client.report().original));
+}
+
 TEST_CASE_FIXTURE(World, "a Node that is gone asks for nothing") {
   annotate(kSlow);
   step(2);
