@@ -3,6 +3,7 @@
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include "api/decode.hpp"
@@ -59,7 +60,8 @@ void check_default(const YAML::Node& given, const TypeInfo& type, void* value,
         const auto field = std::find_if(type.fields.begin(), type.fields.end(),
                                         [&](const FieldInfo& f) { return f.name == name; });
         REQUIRE(field != type.fields.end());
-        check_default(entry.second, field->type(), field->member(value), path + "." + name);
+        check_default(entry.second, field->type(), field->member(value),
+                      fmt::format("{}.{}", path, name));
       }
       break;
     default:
@@ -160,7 +162,7 @@ class Walk {
       const std::string name{field.name};
       const YAML::Node member = schema["properties"][name];
       if (!member.IsDefined()) continue;  // reported above
-      const std::string member_path = path + "." + name;
+      const std::string member_path = fmt::format("{}.{}", path, name);
       CAPTURE(member_path);
       if (path.rfind("spec", 0) == 0) {
         if (member["default"].IsDefined()) {

@@ -153,10 +153,10 @@ TEST_CASE("what counts as local storage") {
       {R"({"projected":{"sources":[]}})", false},
       {R"({"persistentVolumeClaim":{"claimName":"x"}})", false},
   };
-  for (const auto& [volume, local] : cases) {
-    CAPTURE(volume);
-    CHECK(read<Pod>(std::string{R"({"spec":{"volumes":[)"} + volume + "]}}").spec->local_storage ==
-          local);
+  for (const auto& c : cases) {
+    CAPTURE(c.first);
+    const std::string json = std::string{R"({"spec":{"volumes":[)"} + c.first + "]}}";
+    CHECK(read<Pod>(json).spec->local_storage == c.second);
   }
 }
 

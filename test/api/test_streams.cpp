@@ -91,12 +91,13 @@ TEST_CASE("metadata may come after the items, and items may be none") {
        "} \n",
        1},
   };
-  for (const auto& [text, count] : cases) {
-    CAPTURE(text);
-    for (const std::size_t piece : {std::size_t{1}, std::string_view{text}.size()}) {
+  for (const auto& c : cases) {
+    const std::string_view text = c.first;
+    CAPTURE(c.first);
+    for (const std::size_t piece : {std::size_t{1}, text.size()}) {
       const ListResult result = feed_list<Node>(text, piece, piece);
       CHECK(result.error == "");
-      CHECK(result.names.size() == count);
+      CHECK(result.names.size() == c.second);
       CHECK(result.meta.kind == "NodeList");
       CHECK(result.meta.resource_version == "9");
     }
