@@ -1,5 +1,6 @@
 #include "kube/reflector.hpp"
 
+#include <malloc.h>
 #include <random>
 
 #include <fmt/format.h>
@@ -17,6 +18,9 @@ using Kind = WatchEvent::Kind;
 
 constexpr std::size_t kErrorBodyLimit = 64 * 1024;
 constexpr Duration kErrorBodyIdle{10'000};
+
+// From so many objects on a list leaves enough freed memory behind to be worth giving back.
+constexpr std::size_t kLargeList = 5000;
 
 constexpr const char* kFailures = "kwatt_watch_failures_total";
 constexpr const char* kFailuresHelp = "Lists and watches that failed, by what was wrong";
@@ -83,6 +87,7 @@ Task<void> Reflector::run() {
       }
       case WatchAction::Kind::commit:
         sink_.list_complete();
+        if (sink_.size() >= kLargeList) ::malloc_trim(0);
         sink_.contact(clock_.monotonic());
         count(kLists, kListsHelp, "result", "success");
         action = fsm_.next(event(Kind::committed));

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <doctest/doctest.h>
 
+#include "kube/conflict.hpp"
 #include "kube/events.hpp"
 #include "kube/finalizer.hpp"
 #include "test/support/run_task.hpp"
@@ -203,4 +204,34 @@ TEST_CASE_FIXTURE(Finalizers, "finalizer: a failed test is a conflict, a vanishe
   CHECK(remove({"kwatt.dev/f"}).error().code == ErrorCode::conflict);
   CHECK(remove({"kwatt.dev/f"}).has_value());
   CHECK(remove({"kwatt.dev/f"}).error().code == ErrorCode::forbidden);
+}
+
+TEST_CASE("conflict: read and decide again, five times at most; anything else is returned") {
+  struct Case {
+    const char* name;
+    int conflicts;
+    ErrorCode then;  // internal: success
+    int want_calls;
+    bool want_ok;
+  };
+  const Case cases[] = {
+      {"none", 0, ErrorCode::internal, 1, true},
+      {"two", 2, ErrorCode::internal, 3, true},
+      {"always", 99, ErrorCode::internal, 5, false},
+      {"another error", 1, ErrorCode::forbidden, 2, false},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    boost::asio::io_context io;
+    int calls = 0;
+    const std::function<Task<Result<int>>()> attempt = [&]() -> Task<Result<int>> {
+      ++calls;
+      if (calls <= c.conflicts) co_return fail(ErrorCode::conflict, "changed");
+      if (c.then != ErrorCode::internal) co_return fail(c.then, "no");
+      co_return calls;
+    };
+    const auto outcome = test::run_task(io, retry_on_conflict<int>(attempt));
+    CHECK(outcome.has_value() == c.want_ok);
+    CHECK(calls == c.want_calls);
+  }
 }
