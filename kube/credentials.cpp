@@ -1,5 +1,6 @@
 #include "kube/credentials.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -33,12 +34,16 @@ Result<std::string> content(const TextOrFile& source) {
 Result<std::string> read_file(const std::string& path) {
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  std::string text(kFileLimit + 1, '\0');
-  if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  // Grown with the file: the texts are kept, and a buffer of the limit's size would be, too.
+  std::string text;
+  std::array<char, 4096> piece{};
+  while (stream && text.size() <= kFileLimit) {
+    stream.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  }
   if (!stream.is_open() || stream.bad()) {
     return fail(ErrorCode::io, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   }
-  text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.size() > kFileLimit) {
     return fail(ErrorCode::io, fmt::format("{} is larger than {} bytes", path, kFileLimit));
   }
