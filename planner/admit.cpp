@@ -40,7 +40,9 @@ class Admission {
     if (override_of(node_, snapshot_.now).kind == Override::Kind::off) {
       return Verdict{Reason::Manual, fmt::format("held off by {}", names::kOverride)};
     }
-    return within_power(std::nullopt);
+    // A machine that runs draws what it draws; it only comes back into service.
+    const bool runs = node_.power_state() == api::PowerState::On || node_.ready;
+    return runs ? std::nullopt : within_power(std::nullopt);
   }
 
   std::optional<Verdict> operator()(const PowerOff& off) const {

@@ -63,15 +63,20 @@ class CappingLever {
     seen.mean = window_mean(node, spec_.window, pass_.snapshot.now);
     if (seen.mean && !seen.mean->has_power) seen.mean.reset();
     if (seen.mean) {
+      // Once capped, it is hot until it falls below the release point.
       const bool held = seen.facts.requested && *seen.facts.requested <= seen.target;
-      seen.hot = above(seen, held ? spec_.release_percent_of_max - 1 : spec_.above_percent_of_max);
+      seen.hot = held ? !below(seen, spec_.release_percent_of_max)
+                      : above(seen, spec_.above_percent_of_max);
     }
     return seen;
   }
 
-  // Is the mean above this percentage of the maximum? (Milliwatts × 100 against watts × 1000.)
+  // The mean against this percentage of the maximum: milliwatts × 100 against watts × 1000.
   static bool above(const Seen& seen, std::int64_t of_max) {
     return seen.mean->power.count() * 100 > seen.facts.maximum * 1000 * of_max;
+  }
+  static bool below(const Seen& seen, std::int64_t of_max) {
+    return seen.mean->power.count() * 100 < seen.facts.maximum * 1000 * of_max;
   }
 
   std::string power_text(const Seen& seen) const {

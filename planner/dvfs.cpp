@@ -113,6 +113,9 @@ class DvfsLever {
   }
 
   void slow_down(const NodeView& node, Permille utilization) {
+    if (pass_.what_if.incoming(node.name()) > 0) {
+      return refuse(node, {Reason::InUse, "pods are on their way to it"});
+    }
     const api::AgentReport& report = node.machine->status.report;
     const Permille busy = busy_at(report, spec_.low, utilization);
     const Permille loss{std::max<std::int64_t>(0, busy.count() - 1000)};

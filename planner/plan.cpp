@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include "planner/cap_budget.hpp"
-#include "planner/destinations.hpp"
-#include "planner/filters/node_face.hpp"
 #include "planner/guards.hpp"
 #include "planner/levers.hpp"
 #include "planner/pending.hpp"
@@ -19,7 +17,12 @@
 namespace kwatt::planner {
 namespace {
 
-using std::chrono::minutes;
+const std::vector<api::PodMove>& moves_of(const What& what) {
+  static const std::vector<api::PodMove> none;
+  if (const auto* off = std::get_if<PowerOff>(&what)) return off->moves;
+  if (const auto* migrate = std::get_if<Migrate>(&what)) return migrate->moves;
+  return none;
+}
 
 class Planning {
  public:
@@ -120,11 +123,8 @@ class Planning {
 
   void accept(Action action) {
     acted_.insert(action.node);
-    const auto* off = std::get_if<PowerOff>(&action.what);
-    const auto* migrate = std::get_if<Migrate>(&action.what);
-    for (const api::PodMove& move :
-         off != nullptr ? off->moves
-                        : (migrate != nullptr ? migrate->moves : std::vector<api::PodMove>{})) {
+    for (const api::PodMove& move : moves_of(action.what)) {
+      receiving_.insert(move.node_name);
       reserve(action.node, move);
     }
     plan_.actions.push_back(std::move(action));
@@ -213,7 +213,7 @@ class Planning {
             Weight::exceptional);
         continue;
       }
-      if (disrupts(action.what) && !within_budget(action)) continue;
+      if (disrupts(action.what) && (!destinations_stay(action) || !within_budget(action))) continue;
       accept(std::move(action));
     }
   }
@@ -256,24 +256,27 @@ class Planning {
         say(action.node, std::move(*verdict), Weight::decisive);
         continue;
       }
-      if (!destinations_stay(action)) {
-        say(action.node, {Reason::NoDestination, "a reserved destination leaves in this pass"},
-            Weight::decisive);
+      if (receiving_.count(action.node) > 0) {
+        say(action.node, {Reason::InUse, "pods are on their way to it"}, Weight::decisive);
         continue;
       }
-      if (!within_budget(action)) continue;
+      if (!destinations_stay(action) || !within_budget(action)) continue;
       floor_.remove(node);
       leaving_.insert(action.node);
       accept(std::move(action));
     }
   }
 
-  // The levers see to it; a plan that breaks it would strand pods, so it is checked once more.
-  bool destinations_stay(const Action& action) const {
-    const auto& moves = std::get<PowerOff>(action.what).moves;
-    return std::none_of(moves.begin(), moves.end(), [&](const api::PodMove& move) {
-      return leaving_.count(move.node_name) > 0;
-    });
+  // Pods must not be sent to a node that leaves in the same pass.
+  bool destinations_stay(const Action& action) {
+    for (const api::PodMove& move : moves_of(action.what)) {
+      if (leaving_.count(move.node_name) == 0) continue;
+      say(action.node,
+          {Reason::NoDestination, fmt::format("node {} leaves in this pass", move.node_name)},
+          Weight::decisive);
+      return false;
+    }
+    return true;
   }
 
   void stop(const Verdict& verdict) {
@@ -293,7 +296,7 @@ class Planning {
       const auto* set = std::get_if<SetFrequency>(&action.what);
       // Slower is less capacity.
       if (plan_.halted && (set == nullptr || set->low)) continue;
-      if (disrupts(action.what) && !within_budget(action)) continue;
+      if (disrupts(action.what) && (!destinations_stay(action) || !within_budget(action))) continue;
       accept(std::move(action));
     }
   }
@@ -324,7 +327,7 @@ class Planning {
   AwakeFloor floor_;
   PowerLedger ledger_;
   Plan plan_;
-  std::set<NodeName> acted_, leaving_;
+  std::set<NodeName> acted_, leaving_, receiving_;
   Verdicts chosen_;
   bool woken_for_pods_ = false;
 };

@@ -37,7 +37,9 @@ struct Start {
     operation.step = steps::kWake;
     operation.deadline = now + spec.power_on.boot_timeout;
     operation.cordoned_by_us = node.memory().cordoned_by_us;
-    status.power_state = api::PowerState::PoweringOn;
+    // One that runs already only loses our marks.
+    const bool runs = node.power_state() == api::PowerState::On && node.ready;
+    status.power_state = runs ? api::PowerState::On : api::PowerState::PoweringOn;
     status.decision.desired = api::Desired::On;
   }
   void operator()(const PowerOn&) const { wake(); }

@@ -1,5 +1,6 @@
 #pragma once
 // A node as its agent reports it, and settings as a finished operation of ours leaves them.
+#include <functional>
 #include <string>
 
 #include "planner/request.hpp"
@@ -7,7 +8,7 @@
 
 namespace kwatt::test {
 
-// acpi-cpufreq between 800 and 3200 MHz, a cap from 60 to 140 W.
+// acpi-cpufreq between 1200 and 3200 MHz, a cap from 60 to 140 W.
 inline NodeBuilder& with_agent(NodeBuilder& node) {
   api::AgentReport& report = node.machine().status.report;
   report.boot_id = "boot-1";
@@ -15,7 +16,7 @@ inline NodeBuilder& with_agent(NodeBuilder& node) {
   report.governor = "schedutil";
   report.converged = true;
   report.available_governors = {"performance", "powersave", "schedutil"};
-  report.hardware_min_mhz = 800;
+  report.hardware_min_mhz = 1200;
   report.hardware_max_mhz = 3200;
   report.cap_min_watts = 60;
   report.cap_max_watts = 140;
