@@ -70,7 +70,7 @@ class Site:
         """The control plane, kwatt's kinds and rights, and an empty machine room."""
         self.bed.start()
         try:
-            self.bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests" / "namespace.yaml")
+            self.bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests" / "00-namespace.yaml")
             self.bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
             for manifest in sorted((ROOT / "manifests").glob("*.yaml")):
                 self.bed.kubectl("apply", "-f", manifest)

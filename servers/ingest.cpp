@@ -26,7 +26,10 @@ std::string bearer(const net::Request& request) {
   return std::string(header.substr(kPrefix.size()));
 }
 
-net::Task<net::Response> handle(IngestDependencies& self, net::Request request) {
+// Owns what it uses: the server may forget the handler while a request is under way.
+net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies,
+                                net::Request request) {
+  IngestDependencies& self = *dependencies;
   if (request.target.substr(0, request.target.find('?')) != "/metrics-ingest") {
     co_return answer(404, "here is POST /metrics-ingest");
   }
@@ -72,11 +75,7 @@ net::Task<net::Response> handle(IngestDependencies& self, net::Request request) 
 
 net::Handler ingest_handler(IngestDependencies dependencies) {
   auto self = std::make_shared<IngestDependencies>(std::move(dependencies));
-  return [self](net::Request request) -> net::Task<net::Response> {
-    // `self` must live as long as the coroutine: keep a copy in its frame.
-    const auto keep = self;
-    co_return co_await handle(*keep, std::move(request));
-  };
+  return [self](net::Request request) { return handle(self, std::move(request)); };
 }
 
 }  // namespace kwatt::servers

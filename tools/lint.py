@@ -42,7 +42,8 @@ def include_direction():
 def tidy_one(entry, config):
     """Runs clang-tidy on one compile command; returns (file, ok, output, from_cache)."""
     arguments = [a for a in shlex.split(entry["command"])]
-    # Drop the launcher, the output and the precompiled header, which clang cannot read.
+    # Drop the launcher, the output, the precompiled header, which clang cannot read, and -Werror:
+    # the compiler has its own opinion of warnings.
     while not arguments[0].endswith(("c++", "g++", "cc")):
         arguments.pop(0)
     kept, skip = [], 0
@@ -51,7 +52,7 @@ def tidy_one(entry, config):
             skip -= 1
         elif argument in ("-o", "-include", "-MF", "-MT"):
             skip = 1
-        elif argument in ("-c", "-MD", "-Winvalid-pch", "-fpch-preprocess"):
+        elif argument in ("-c", "-MD", "-Werror", "-Winvalid-pch", "-fpch-preprocess"):
             continue
         else:
             kept.append(argument)

@@ -43,7 +43,7 @@ def install(bed):
     """As the README says; before each page that needs it, because one of them uninstalls."""
     if installed(bed):
         return
-    bed.kubectl("apply", "-f", ROOT / "manifests" / "namespace.yaml")
+    bed.kubectl("apply", "-f", ROOT / "manifests" / "00-namespace.yaml")
     bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests")
     bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
 

@@ -17,7 +17,7 @@ REPORT = {"report": {"governor": "powersave", "watts": 120}}
 @pytest.fixture(scope="module")
 def bed():
     with Bed(kwok=False, scheduler=False) as bed:
-        bed.kubectl("apply", "-f", ROOT / "manifests" / "namespace.yaml")
+        bed.kubectl("apply", "-f", ROOT / "manifests" / "00-namespace.yaml")
         bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests")
         bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
         for name in ("n1", "n2"):
