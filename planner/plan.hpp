@@ -102,6 +102,11 @@ Assignment assign(const Snapshot& snapshot,
 // One pass for one policy over its nodes. `spec` must be valid. Room that actions in flight and
 // earlier policies of the same pass have reserved is in `reserved` (by destination); the moves of
 // this plan are added to it. Never throws; bad input becomes verdicts.
+// Mode is the caller's business: Recommend decides the same, and nobody acts on it (admit() refuses
+// with RecommendOnly). Gates, in this order: a cache that is not synced → verdicts NotSynced only;
+// no selected node Ready → nothing at all; suspend → verdicts only; too many unready (`halted`) →
+// nothing that takes capacity away, and idle timers start anew. Then the levers: power_on, capping,
+// power_off, migrate, dvfs; the first that acts on a node wins.
 using Reserved = std::map<NodeName, std::vector<std::shared_ptr<const api::Pod>>>;
 Plan plan(const Snapshot& snapshot, const std::string& policy_name,
           const api::EnergyPolicySpec& spec, const api::PolicyMemory& memory,

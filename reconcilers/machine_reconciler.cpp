@@ -222,6 +222,13 @@ std::shared_ptr<const api::EnergyPolicySpec> MachineReconciler::spec_of(
   if (found == nullptr || !api::validate(found->spec).empty()) {
     return std::make_shared<const api::EnergyPolicySpec>();
   }
+  if (found->meta.deletion_timestamp) {
+    // On its way out it enforces nothing: a drain under it is called off, a machine half off is
+    // brought to an end with the policy's own timeouts, and then released.
+    auto going = std::make_shared<api::EnergyPolicySpec>(found->spec);
+    going->mode = api::Mode::Recommend;
+    return going;
+  }
   return {found, &found->spec};
 }
 
