@@ -1,6 +1,7 @@
 #include "agent/agent.hpp"
 
 #include <random>
+#include <set>
 
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
@@ -119,10 +120,15 @@ bool Agent::read_state() {
 }
 
 void Agent::take_sample() {
-  sample_ = sampler_.sample(state_, clock_.now(), clock_.monotonic());
+  const auto before =
+      std::exchange(sample_, sampler_.sample(state_, clock_.now(), clock_.monotonic()));
   state_.non_package = sampler_.non_package();
   ++samples_taken_;
   if (!sample_) return;
+  if (before && before->source != sample_->source) {
+    metrics_.remove_gauge("kwatt_agent_power_watts",
+                          {{"source", std::string(telemetry::to_string(before->source))}});
+  }
   if (sample_->power) {
     metrics_.set("kwatt_agent_power_watts", "Power drawn now, by source.",
                  {{"source", std::string(telemetry::to_string(sample_->source))}},
@@ -197,15 +203,22 @@ bool Agent::undone() const {
 
 bool Agent::write_hardware(const Plan& todo) {
   std::vector<std::string> errors;
+  std::set<std::string> settings;  // a line for each of hundreds of CPUs helps nobody
   for (const hardware::AttributeWrite& write : todo.writes) {
     auto done = hardware::perform(sys_, write);
     metrics_.add("kwatt_agent_writes_total", "Stores into attributes of the hardware.",
                  {{"result", done ? "ok" : std::string(to_string(done.error().code))}});
     if (done) {
-      log::info("hardware set", {{"what", write.what}, {"value", write.value}});
+      log::debug("stored", {{"what", write.what}, {"value", write.value}});
+      settings.insert(
+          fmt::format("{}={}", write.what.substr(0, write.what.find(" of ")), write.value));
     } else {
       errors.push_back(hardware::explain_limit_error(done.error(), write).text());
     }
+  }
+  if (!settings.empty()) {
+    log::info("hardware set", {{"settings", fmt::format("{}", fmt::join(settings, ", "))},
+                               {"stores", todo.writes.size() - errors.size()}});
   }
   const MonotonicPoint now = clock_.monotonic();
   const bool good = errors.empty();
