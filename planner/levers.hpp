@@ -69,6 +69,9 @@ std::optional<WindowMean> window_mean(const NodeView& node, Duration window, Tim
 // How old a node's newest sample may be: three times its period, at least 30 s.
 Duration stale_after(const NodeView& node);
 
+// Another controller, or a person's cordon, has the node: ForeignOwner. nullopt: it is ours to use.
+std::optional<Verdict> foreign_owner(const NodeView& node);
+
 // Why this node may not lose its machine or its pods, whatever the lever (control plane, excluded,
 // foreign owner, cool-down, cycle limit, no driver, …); nullopt: nothing speaks against it.
 std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node);

@@ -189,6 +189,12 @@ class MigrateLever {
   // Drains on paper; on success it is counted and reserved, else the source is refused.
   std::optional<Emptying> try_empty(Source& source) {
     const NodeView& node = *source.node;
+    // Pods that another node (or the scheduler) sends here would be stranded.
+    if (const std::int64_t incoming = pass_.what_if.incoming(node.name()); incoming > 0) {
+      refuse(source, {Reason::InUse, fmt::format("{} more {} expected here", incoming,
+                                                 incoming == 1 ? "pod is" : "pods are")});
+      return std::nullopt;
+    }
     if (auto verdict = awake_count_.take(node)) {
       refuse(source, std::move(*verdict));
       return std::nullopt;

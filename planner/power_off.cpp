@@ -96,7 +96,8 @@ class PowerOffLever {
     const bool held_off = override_of(node, pass_.snapshot.now).kind == Override::Kind::off;
     const auto protection = protected_from_off(pass_, node);
     if (protection && lasting(protection->reason)) return refuse(node, *protection);
-    if (!held_off && in_use(node)) return refuse(node, use_of(node));
+    const bool expecting = pass_.what_if.incoming(node.name()) > 0;
+    if (expecting || (!held_off && in_use(node))) return refuse(node, use_of(node));
     if (protection) {
       wake_when_over(node);
       return refuse(node, *protection);
@@ -118,9 +119,10 @@ class PowerOffLever {
 
   Verdict use_of(const NodeView& node) const {
     const std::size_t pods = workload_count(node);
-    if (pods == 0) {
-      return {Reason::InUse,
-              fmt::format("{} pods are expected here", pass_.what_if.incoming(node.name()))};
+    const std::int64_t incoming = pass_.what_if.incoming(node.name());
+    if (pods == 0 || incoming > 0) {
+      return {Reason::InUse, fmt::format("{} more {} expected here", incoming,
+                                         incoming == 1 ? "pod is" : "pods are")};
     }
     return {Reason::InUse, fmt::format("{} workload {}", pods, pods == 1 ? "pod" : "pods")};
   }

@@ -23,30 +23,6 @@ constexpr std::string_view kKarpenterPool = "karpenter.sh/nodepool";
 constexpr std::string_view kScaleDownDisabled =
     "cluster-autoscaler.kubernetes.io/scale-down-disabled";
 
-std::optional<Verdict> foreign(const NodeView& node) {
-  for (const api::Taint& taint : node.node->taints) {
-    if (std::find(kForeignTaints.begin(), kForeignTaints.end(), taint.key) !=
-        kForeignTaints.end()) {
-      return Verdict{Reason::ForeignOwner,
-                     fmt::format("another controller has set the taint {}", taint.key)};
-    }
-  }
-  if (node.node->meta.labels.contains(kKarpenterPool)) {
-    return Verdict{Reason::ForeignOwner, fmt::format("the node belongs to Karpenter's pool {}",
-                                                     node.node->meta.labels.get(kKarpenterPool))};
-  }
-  if (node.node->meta.annotations.get(kScaleDownDisabled) == "true") {
-    return Verdict{Reason::ForeignOwner, fmt::format("annotated {}=true", kScaleDownDisabled)};
-  }
-  if (node.node->meta.deletion_timestamp) {
-    return Verdict{Reason::ForeignOwner, "the Node object is being deleted"};
-  }
-  if (filters::foreign_cordon(node)) {
-    return Verdict{Reason::ForeignOwner, "somebody else has cordoned the node"};
-  }
-  return std::nullopt;
-}
-
 // What people have said about the node.
 std::optional<Verdict> held(const Pass& pass, const NodeView& node) {
   const Override override = override_of(node, pass.snapshot.now);
@@ -108,6 +84,30 @@ std::optional<Verdict> stale(const Pass& pass, const NodeView& node) {
 
 }  // namespace
 
+std::optional<Verdict> foreign_owner(const NodeView& node) {
+  for (const api::Taint& taint : node.node->taints) {
+    if (std::find(kForeignTaints.begin(), kForeignTaints.end(), taint.key) !=
+        kForeignTaints.end()) {
+      return Verdict{Reason::ForeignOwner,
+                     fmt::format("another controller has set the taint {}", taint.key)};
+    }
+  }
+  if (node.node->meta.labels.contains(kKarpenterPool)) {
+    return Verdict{Reason::ForeignOwner, fmt::format("the node belongs to Karpenter's pool {}",
+                                                     node.node->meta.labels.get(kKarpenterPool))};
+  }
+  if (node.node->meta.annotations.get(kScaleDownDisabled) == "true") {
+    return Verdict{Reason::ForeignOwner, fmt::format("annotated {}=true", kScaleDownDisabled)};
+  }
+  if (node.node->meta.deletion_timestamp) {
+    return Verdict{Reason::ForeignOwner, "the Node object is being deleted"};
+  }
+  if (filters::foreign_cordon(node)) {
+    return Verdict{Reason::ForeignOwner, "somebody else has cordoned the node"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node) {
   if (node.node->meta.annotations.get(names::kExclude) == "true") {
     return Verdict{Reason::Excluded, fmt::format("annotated {}=true", names::kExclude)};
@@ -122,7 +122,7 @@ std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node
   if (pass.idle_pool.count(node.name()) > 0) {
     return Verdict{Reason::Headroom, "kept awake as one of dvfs.idleNodes"};
   }
-  if (auto verdict = foreign(node)) return verdict;
+  if (auto verdict = foreign_owner(node)) return verdict;
   if (!node.ready) return Verdict{Reason::NodeNotReady, "the node is not Ready"};
   if (!node.has_driver) {
     return Verdict{Reason::NoDriver, "no power driver: spec.bmc.address of its NodePower is empty"};

@@ -127,6 +127,24 @@ TEST_CASE("two nodes never count on the same room") {
   CHECK(o.refusal("n2") == Reason::NoDestination);
 }
 
+TEST_CASE("a node that others are emptied onto is not emptied itself") {
+  World w;
+  w.node("n1");
+  w.node("n2");
+  w.node("n3").taint("dedicated", "", "NoSchedule");
+  pods(w, "n1", "a", 1);
+  pods(w, "n2", "b", 2);
+  pods(w, "n3", "c", 3);
+  w.pod("default/b-0").tolerate("dedicated", "Exists", "", "");
+  w.pod("default/b-1").tolerate("dedicated", "Exists", "", "");
+  w.pod("default/c-0").cpu_milli(2500);  // n3 is used too much
+  // n1 goes to n2; n2's own pods could go on to n3, but not those that just came.
+  const Outcome o = run(w, fewest(3));
+  CHECK(o.emptied() == Names{"n1"});
+  CHECK(o.refusal("n2") == Reason::InUse);
+  CHECK(o.message("n2") == "1 more pod is expected here");
+}
+
 TEST_CASE("why a node is not emptied") {
   struct Case {
     std::string name;

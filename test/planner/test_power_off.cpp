@@ -266,7 +266,7 @@ TEST_CASE("an idle node that a pod is about to use stays on") {
   w.pod("default/p-1").cpu_milli(3950).pod().scheduled = api::PodScheduled::unknown;
   const Outcome o = run(w);
   CHECK(o.refusal("n1") == Reason::InUse);
-  CHECK(o.proposal.refusals.at("n1").message == "1 pods are expected here");
+  CHECK(o.proposal.refusals.at("n1").message == "1 more pod is expected here");
 }
 
 TEST_CASE("maxPerMinute counts what went off in the last minute") {

@@ -426,6 +426,10 @@ TEST_CASE("every pod that a lever moves fits where it goes, and protected nodes 
       }
       for (const auto& [name, verdict] : proposal.refusals) CHECK_FALSE(verdict.message.empty());
     }
+    for (const Placed& placed : naive.placed) {
+      if (moved.count(placed.pod->uid) == 0) continue;
+      CHECK(std::find(leaving.begin(), leaving.end(), placed.node) == leaving.end());
+    }
     check_end_state(naive, p.snapshot, moved);
     std::int64_t awake = 0, before = 0;
     for (const auto& [name, view] : p.snapshot.nodes) {
