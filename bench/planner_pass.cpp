@@ -280,7 +280,8 @@ int main(int argc, char** argv) {
   worst = std::max(worst, run("the same with maxNodes 10", low, 10));
   worst = std::max(worst, run("10 % of the nodes are idle", idle, 1));
   worst = std::max(worst, run("500 pods pending, 30 % off", pending, 1));
-  fmt::print("planner pass {} nodes {} pods: {:.1f} ms (target ≤ 200 ms)\n", g_nodes, g_pods,
-             worst);
+  const bool promised = argc == 1;  // the target is for the default size
+  fmt::print("planner pass {} nodes {} pods: {:.1f} ms{}\n", g_nodes, g_pods, worst,
+             promised ? " (target ≤ 200 ms)" : "");
   return 0;
 }
