@@ -39,15 +39,18 @@ def run_doctest(tally, preset, pattern, scratch):
         if pattern:
             command.append(f"--test-case=*{pattern}*")
         started = time.monotonic()
-        # ODR and leak reports end a sanitized run with a failure as they should.
-        run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=1200)
+        # What the code under test logs is shown only when something failed.
+        run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=1200,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         group = f"{program.name.removeprefix('test_')}" + ("" if preset == "dev" else f" ({preset})")
         before = len(tally.failed)
         count = tally.passed
         if report.exists():
             tally.read_junit(report, group)
-        if run.returncode != 0 and len(tally.failed) == before:
-            tally.failed.append(f"{group}: exit status {run.returncode}")
+        if run.returncode != 0:
+            sys.stdout.write(run.stdout.decode(errors="replace"))
+            if len(tally.failed) == before:
+                tally.failed.append(f"{group}: exit status {run.returncode}")
         state = "ok" if len(tally.failed) == before else "FAILED"
         print(f"{group:<24} {tally.passed - count:>5} cases  {time.monotonic() - started:6.1f} s  {state}", flush=True)
 
