@@ -12,8 +12,8 @@ def test_an_idle_node_is_drained_of_nothing_and_switched_off(case):
     off = next(m for m in case.machines if case.power(m).get("powerState") == "Off")
     assert case.site.room.machine(off)["state"] == "Off"
     assert case.commands(off) == ["GracefulShutdown"]
-    conditions = {c["type"]: c["status"] for c in case.node(off)["status"]["conditions"]}
-    assert conditions["Suspended"] == "True"
+    case.wait(lambda: any(c["type"] == "Suspended" and c["status"] == "True"
+                          for c in case.node(off)["status"]["conditions"]), 10, "the condition Suspended")
     # minAwake: the other one stays, and says why.
     awake = next(m for m in case.machines if m != off)
     case.wait_reason(awake, "MinAwake")
