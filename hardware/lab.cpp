@@ -43,7 +43,7 @@ ErrorCode code_of(int status) {
 
 class LabDriver final : public PowerDriver {
  public:
-  LabDriver(boost::asio::any_io_executor executor, DriverConfig config, const net::Url& url)
+  LabDriver(boost::asio::any_io_executor executor, const DriverConfig& config, const net::Url& url)
       : base_(url.path),
         limits_{.connect = std::min<Duration>(config.timeout, std::chrono::seconds{10}),
                 .header = config.timeout,

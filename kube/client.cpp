@@ -16,7 +16,7 @@ namespace {
 
 class HttpClient final : public Client {
  public:
-  HttpClient(boost::asio::any_io_executor executor, Config config, ClientOptions options,
+  HttpClient(boost::asio::any_io_executor executor, const Config& config, ClientOptions options,
              const Clock& clock)
       : prefix_(config.path_prefix),
         options_(std::move(options)),

@@ -67,6 +67,7 @@ Result<Entry> find(const std::map<std::string, Entry>& entries, const char* what
   const auto found = entries.find(name);
   if (found != entries.end()) return found->second;
   std::vector<std::string> known;
+  known.reserve(entries.size());
   for (const auto& [entry, value] : entries) known.push_back(entry);
   return fail(ErrorCode::not_found,
               fmt::format("no {} \"{}\" in kubeconfig {}; there are: {}", what, name,
@@ -75,7 +76,7 @@ Result<Entry> find(const std::map<std::string, Entry>& entries, const char* what
 }
 
 std::string resolve(const Entry& entry, const char* key) {
-  const std::string name = text(entry.node, key);
+  std::string name = text(entry.node, key);
   if (name.empty() || entry.folder.empty()) return name;
   return (std::filesystem::path(entry.folder) / name).lexically_normal().string();
 }

@@ -24,6 +24,7 @@ Task<Result<void>> wait_until_ready(std::vector<const StoreState*> stores, Durat
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
   std::vector<std::string> missing;
+  missing.reserve(stores.size());
   for (const StoreState* store : stores) missing.push_back(store->name());
   co_return fail(ErrorCode::timeout,
                  fmt::format("no complete list of {} within {}", fmt::join(missing, ", "),

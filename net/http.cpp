@@ -64,7 +64,7 @@ Result<Url> parse_url(std::string_view text) {
   // The text itself stays out of the messages where it may hold a password.
   const auto parsed = boost::urls::parse_uri({text.data(), text.size()});
   if (!parsed) return fail(ErrorCode::parse, "not a URL of the form https://host[:port]/path");
-  const boost::urls::url_view url = *parsed;
+  const boost::urls::url_view& url = *parsed;
   if (url.has_userinfo())
     return fail(ErrorCode::parse, "a URL must not contain a user name or password");
 

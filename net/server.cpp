@@ -142,7 +142,7 @@ void Server::Impl::admit(Self self, tcp::socket socket) {
   const auto entry = std::make_shared<Entry>(host, std::move(transport));
   entries.emplace(entry.get(), entry);
   // The completion handler keeps the signal alive until Asio is done with its slot.
-  const auto ended = [entry](std::exception_ptr) {};
+  const auto ended = [entry](const std::exception_ptr&) {};
   asio::co_spawn(executor, serve(std::move(self), entry),
                  asio::bind_cancellation_slot(entry->cancel.slot(), ended));
 }

@@ -23,7 +23,8 @@ Trouble check(const std::string& key, const api::Node& node, const Snapshot& sna
 bool passes(const std::string& namespace_name, const api::PodTemplate& pod, const api::Node& node,
             const Snapshot& snapshot) {
   for (const std::string& claim : pod.claims) {
-    if (check(namespace_name + "/" + claim, node, snapshot) != Trouble::none) return false;
+    if (check(fmt::format("{}/{}", namespace_name, claim), node, snapshot) != Trouble::none)
+      return false;
   }
   return true;
 }
@@ -31,7 +32,7 @@ bool passes(const std::string& namespace_name, const api::PodTemplate& pod, cons
 std::string explain(const std::string& namespace_name, const api::PodTemplate& pod,
                     const api::Node& node, const Snapshot& snapshot) {
   for (const std::string& claim : pod.claims) {
-    const std::string key = namespace_name + "/" + claim;
+    const std::string key = fmt::format("{}/{}", namespace_name, claim);
     switch (check(key, node, snapshot)) {
       case Trouble::none:
         break;

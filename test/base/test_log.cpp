@@ -15,8 +15,7 @@ TEST_CASE("log: one line per event in both formats, with escapes") {
 TEST_CASE("log: an error shows its sentence and apart from it what the peer said") {
   const Error error = fail(ErrorCode::conflict, "writing", "object modified");
   CHECK(log::render(log::Format::logfmt, log::Level::error, "failed", {{"error", error}}) ==
-        R"(level=error msg=failed error="writing (answer: object modified)")
-  ");
+        "level=error msg=failed error=\"writing (answer: object modified)\"");
 }
 
 TEST_CASE("log: levels and formats by name") {

@@ -9,7 +9,7 @@ using namespace kwatt::reconcilers;
 TEST_CASE("secret: data is base64-decoded, everything else is passed over") {
   const auto keys = decode_secret(
       R"({"kind":"Secret","type":"Opaque","data":{"username":"YWRtaW4=","password":"cMOkc3M="}})");
-  REQUIRE(keys);
+  REQUIRE(keys.has_value());
   CHECK(keys->at("username") == "admin");
   CHECK(keys->at("password") == "p\xC3\xA4ss");
 }
@@ -28,7 +28,7 @@ TEST_CASE("secret: what is not a Secret is refused without showing its content")
   for (const Case& c : cases) {
     INFO(c.name);
     const auto keys = decode_secret(c.given);
-    REQUIRE_FALSE(keys);
+    REQUIRE_FALSE(keys.has_value());
     CHECK(keys.error().message.find(c.want) != std::string::npos);
     CHECK(keys.error().text().find("%%%secret%%%") == std::string::npos);
   }
@@ -36,7 +36,7 @@ TEST_CASE("secret: what is not a Secret is refused without showing its content")
 
 TEST_CASE("secret: without data there are no keys") {
   const auto keys = decode_secret("{}");
-  REQUIRE(keys);
+  REQUIRE(keys.has_value());
   CHECK(keys->empty());
 }
 
