@@ -6,6 +6,7 @@
 
 #include "base/backoff.hpp"
 #include "planner/destinations.hpp"
+#include "planner/levers.hpp"
 #include "planner/propose.hpp"
 
 namespace kwatt::planner::steps {
@@ -151,8 +152,8 @@ std::optional<Verdict> called_off(const Context& context) {
   if (takes_machine && override_of(*context.seen.node, context.now()).kind == Override::Kind::on) {
     return Verdict{Reason::Manual, fmt::format("held on by {} meanwhile", names::kOverride)};
   }
-  if (node.meta.deletion_timestamp) {
-    return Verdict{Reason::ForeignOwner, "the Node object is being deleted"};
+  if (takes_machine) {
+    if (auto verdict = foreign_owner(*context.seen.node)) return verdict;
   }
   if (context.spec.mode != api::Mode::Enforce) {
     return Verdict{Reason::RecommendOnly,

@@ -127,6 +127,11 @@ TEST_CASE("power off: what interrupts it before the machine is touched is undone
        "PendingPods", false},
       {"the Node object is being deleted", [](Stage& s) { s.node.meta.deletion_timestamp = s.now; },
        "ForeignOwner", false},
+      {"cluster-autoscaler has chosen it",
+       [](Stage& s) {
+         s.node.taints.push_back({"ToBeDeletedByClusterAutoscaler", "", "NoSchedule", {}});
+       },
+       "ForeignOwner", false},
       {"the drain takes too long", [](Stage& s) { s.now += minutes{11}; }, "DrainTimeout", true},
   };
   for (const Case& c : cases) {
