@@ -11,7 +11,7 @@ TEST_CASE("token review: the node of the token is read from its claim") {
           "username":"system:serviceaccount:kwatt-system:kwatt-agent",
           "extra":{"authentication.kubernetes.io/node-name":["n1"]}}}})",
       "kwatt");
-  REQUIRE(caller);
+  REQUIRE(caller.has_value());
   CHECK(caller->user == "system:serviceaccount:kwatt-system:kwatt-agent");
   CHECK(caller->node_name == "n1");
 }
@@ -38,7 +38,7 @@ TEST_CASE("token review: what proves nothing is refused") {
   for (const Case& c : cases) {
     INFO(c.name);
     const auto caller = read_token_review(c.given, "kwatt");
-    REQUIRE_FALSE(caller);
+    REQUIRE_FALSE(caller.has_value());
     CHECK(caller.error().code == c.want);
   }
 }
@@ -51,7 +51,7 @@ TEST_CASE("token review: a token without a node, or with two, has none") {
             R"({"status":{"authenticated":true,"audiences":["kwatt"],"user":{"username":"u","extra":)") +
             extra + "}}}",
         "kwatt");
-    REQUIRE(caller);
+    REQUIRE(caller.has_value());
     CHECK(caller->node_name.empty());
   }
 }
