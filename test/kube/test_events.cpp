@@ -60,7 +60,7 @@ struct Recorder {
     return made;
   }
   void run_until(const std::function<bool()>& done) {
-    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
     io.restart();
     while (!done()) {
       if (std::chrono::steady_clock::now() >= deadline) throw std::runtime_error{"did not happen"};
