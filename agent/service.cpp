@@ -92,7 +92,7 @@ class Service {
  private:
   // A coroutine that ends by an exception is a bug: better a restart than half an agent.
   void spawn(Task<void> task, const char* name) {
-    const auto ended = [this, name](std::exception_ptr failure) {
+    const auto ended = [this, name](const std::exception_ptr& failure) {
       if (!failure || stopping_) return;
       try {
         std::rethrow_exception(failure);
@@ -189,7 +189,7 @@ class Service {
     stopping_ = true;
     log::info("stopping: original settings come back", {{"signal", signal}});
     if (!agent_.stop_hardware()) exit_code_ = 1;
-    const auto end = [this](std::exception_ptr) { io_.stop(); };
+    const auto end = [this](const std::exception_ptr&) { io_.stop(); };
     boost::asio::co_spawn(io_, agent_.last_report(), end);
     boost::asio::co_spawn(io_, net::sleep(kLastReport), end);
   }
