@@ -155,8 +155,9 @@ Result<std::optional<Milliwatts>> reading_of(const LabPower& power) {
 }
 
 std::unique_ptr<PowerDriver> make_lab_driver(boost::asio::any_io_executor executor,
+                                             // NOLINTNEXTLINE(performance-unnecessary-value-param)
                                              DriverConfig config, const net::Url& url) {
-  return std::make_unique<LabDriver>(std::move(executor), std::move(config), url);
+  return std::make_unique<LabDriver>(std::move(executor), config, url);
 }
 
 }  // namespace kwatt::hardware

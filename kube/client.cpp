@@ -194,10 +194,9 @@ Task<Result<std::unique_ptr<net::BodyStream>>> HttpClient::open(std::string path
 
 }  // namespace
 
-std::unique_ptr<Client> make_client(boost::asio::any_io_executor executor, Config config,
+std::unique_ptr<Client> make_client(boost::asio::any_io_executor executor, const Config& config,
                                     ClientOptions options, const Clock& clock) {
-  return std::make_unique<HttpClient>(std::move(executor), std::move(config), std::move(options),
-                                      clock);
+  return std::make_unique<HttpClient>(std::move(executor), config, std::move(options), clock);
 }
 
 }  // namespace kwatt::kube

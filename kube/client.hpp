@@ -93,7 +93,7 @@ struct ClientOptions {
   Metrics* metrics = nullptr;  // outlives the client; counts rest_client_requests_total
 };
 
-std::unique_ptr<Client> make_client(boost::asio::any_io_executor executor, Config config,
+std::unique_ptr<Client> make_client(boost::asio::any_io_executor executor, const Config& config,
                                     ClientOptions options, const Clock& clock);
 
 // "/api/v1/nodes", "/apis/kwatt.dev/v1alpha1/energypolicies/x/status", …
