@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -249,20 +250,26 @@ def test_without_a_sign_of_life_the_originals_come_back_and_with_it_they_go_agai
 
 
 def test_a_lease_that_is_renewed_is_a_sign_of_life_too(machine):
-    machine.ingest.alive = False
-    machine.start_agent("--restore-after", "4s")
-    machine.annotate(governor="powersave")
-    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-             "metadata": {"name": "kwatt-controller", "namespace": NAMESPACE},
-             "spec": {"holderIdentity": "test", "leaseDurationSeconds": 15}}
-    end = time.monotonic() + 8
-    while time.monotonic() < end:
-        lease["spec"]["renewTime"] = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
-        machine.bed.kubectl("apply", "-f", "-", input=lease)
-        time.sleep(0.5)
-    assert machine.governor == "powersave"
-    machine.wait(lambda: machine.governor != "powersave", "the original, once nobody renews")
-    machine.bed.kubectl("delete", "lease", "-n", NAMESPACE, "kwatt-controller")
+    def renew_time():
+        return {"spec": {"renewTime": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}
+
+    api = machine.bed.api
+    api.create({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": "kwatt-controller", "namespace": NAMESPACE},
+                "spec": {"holderIdentity": "test", "leaseDurationSeconds": 15, **renew_time()["spec"]}})
+    try:
+        machine.ingest.alive = False
+        machine.start_agent("--restore-after", "6s")
+        machine.annotate(governor="powersave")
+        machine.wait(lambda: machine.governor == "powersave", "powersave")
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            api.patch("Lease", "kwatt-controller", renew_time(), NAMESPACE)
+            time.sleep(0.3)
+            assert machine.governor == "powersave", machine.agent.log_tail()
+        machine.wait(lambda: machine.governor != "powersave", "the original, once nobody renews", seconds=30)
+    finally:
+        api.delete("Lease", "kwatt-controller", NAMESPACE)
 
 
 def test_a_cap_that_belongs_to_a_budget_outlives_controller_and_agent(machine):
