@@ -38,12 +38,12 @@ Result<api::Node> decode_node(std::string_view json) {
 
 class Service {
  public:
-  Service(const Options& options, kube::Config kube_config, hardware::RootedFs sys,
+  Service(const Options& options, const kube::Config& kube_config, hardware::RootedFs sys,
           hardware::RootedFs proc, const std::string& boot_id)
       : options_(options),
         sys_(std::move(sys)),
         proc_(std::move(proc)),
-        client_(kube::make_client(io_.get_executor(), std::move(kube_config),
+        client_(kube::make_client(io_.get_executor(), kube_config,
                                   {.user_agent = std::string("kwatt-agent/") + KWATT_VERSION,
                                    .queries_per_second = 5,
                                    .burst = 10},
@@ -232,7 +232,7 @@ int run_agent(const Options& options) {
                          {"version", KWATT_VERSION},
                          {"bootID", *boot_id},
                          {"restoreAfter", format_go_duration(options.restore_after)}});
-  Service service(options, std::move(*config), std::move(*sys), std::move(*proc), *boot_id);
+  Service service(options, *config, std::move(*sys), std::move(*proc), *boot_id);
   return service.run();
 }
 
