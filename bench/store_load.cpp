@@ -66,7 +66,7 @@ kube::Task<int> load(asio::any_io_executor executor, kube::Config config) {
   const auto started = std::chrono::steady_clock::now();
   const SystemClock clock;
   Metrics metrics;
-  const auto client = kube::make_client(executor, std::move(config), {}, clock);
+  const auto client = kube::make_client(executor, config, {}, clock);
   api::Interner interner;
   kube::Informer<api::Node> nodes(*client, all(kube::resources::nodes()),
                                   decoder<api::Node>(nullptr), clock, metrics);
