@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
+#include <list>
 #include <memory>
 #include <random>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -28,6 +31,8 @@ using net::Task;
 
 // A last report must not hold up the end of the machine.
 constexpr Duration kLastReport = std::chrono::milliseconds{1500};
+constexpr Duration kEnd = std::chrono::milliseconds{1000};
+constexpr Duration kStep = std::chrono::milliseconds{20};
 constexpr Duration kLongestLeasePause = std::chrono::seconds{30};
 
 Result<api::Node> decode_node(std::string_view json) {
@@ -83,16 +88,34 @@ class Service {
     spawn(lease_loop(), "lease");
     if (pusher_) spawn(push_loop(), "push");
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
-      if (!error) stop(signal);
+      if (error) return;
+      log::info("stopping: original settings come back", {{"signal", signal}});
+      stop();
     });
     io_.run();
+    if (running_ > 0) {
+      // Destroying what they use would be worse; the hardware is as it should be.
+      log::warn("not everything has ended in time", {{"parts", running_}});
+      std::_Exit(exit_code_);
+    }
     return exit_code_;
   }
 
  private:
-  // A coroutine that ends by an exception is a bug: better a restart than half an agent.
+  // One coroutine that runs until it is cancelled.
+  struct Part {
+    const char* name;
+    boost::asio::cancellation_signal cancel;
+  };
+
+  // A part that ends by an exception is a bug: better a restart than half an agent.
   void spawn(Task<void> task, const char* name) {
+    Part& part = parts_.emplace_back();
+    part.name = name;
+    ++running_;
     const auto ended = [this, name](const std::exception_ptr& failure) {
+      --running_;
+      part_ended_.notify_all();
       if (!failure || stopping_) return;
       try {
         std::rethrow_exception(failure);
@@ -100,9 +123,10 @@ class Service {
         log::error("ended unexpectedly", {{"part", name}, {"error", error.what()}});
       }
       exit_code_ = 1;
-      io_.stop();
+      stop();
     };
-    boost::asio::co_spawn(io_, std::move(task), ended);
+    boost::asio::co_spawn(io_, std::move(task),
+                          boost::asio::bind_cancellation_slot(part.cancel.slot(), ended));
   }
 
   void node_changed() {
@@ -185,19 +209,37 @@ class Service {
   }
 
   // The hardware first and at once: whatever hangs on the network does not matter to it.
-  void stop(int signal) {
+  void stop() {
+    if (stopping_) return;
     stopping_ = true;
-    log::info("stopping: original settings come back", {{"signal", signal}});
     if (!agent_.stop_hardware()) exit_code_ = 1;
     const auto end = [this](const std::exception_ptr&) { io_.stop(); };
-    boost::asio::co_spawn(io_, agent_.last_report(), end);
-    boost::asio::co_spawn(io_, net::sleep(kLastReport), end);
+    boost::asio::co_spawn(io_, shut_down(), end);
+  }
+
+  Task<void> last_report() {
+    co_await agent_.last_report();
+    reported_ = true;
+  }
+
+  // The parts must have ended before what they use is destroyed.
+  Task<void> shut_down() {
+    spawn(last_report(), "last report");
+    for (auto left = kLastReport; !reported_ && left > Duration{0}; left -= kStep) {
+      co_await part_ended_.wait_for(kStep);
+    }
+    for (Part& part : parts_) part.cancel.emit(boost::asio::cancellation_type::terminal);
+    if (health_) co_await health_->stop(Duration{0});
+    for (auto left = kEnd; running_ > 0 && left > Duration{0}; left -= kStep) {
+      co_await part_ended_.wait_for(kStep);
+    }
   }
 
   const Options& options_;
   SystemClock clock_;
   Metrics metrics_;
-  net::Signal wake_, push_now_;  // before io_, whose end destroys the coroutines that wait for them
+  net::Signal wake_, push_now_,
+      part_ended_;  // before io_, whose end destroys the coroutines that wait for them
   boost::asio::io_context io_{1};
   hardware::RootedFs sys_, proc_;
   std::unique_ptr<kube::Client> client_;
@@ -206,7 +248,9 @@ class Service {
   std::unique_ptr<Pusher> pusher_;
   std::unique_ptr<net::Server> health_;
   boost::asio::signal_set signals_;
-  bool stopping_ = false;
+  std::list<Part> parts_;
+  int running_ = 0;
+  bool stopping_ = false, reported_ = false;
   int exit_code_ = 0;
 };
 
