@@ -119,13 +119,28 @@ class Store final : public StoreState {
     return objects_.size();
   }
 
+  // An immutable list that lives as long as this: `for (const auto& pod : store.snapshot())` is
+  // safe, as it would not be with `*pointer_to_list()`.
+  class Snapshot {
+   public:
+    explicit Snapshot(std::shared_ptr<const List> list) : list_(std::move(list)) {}
+    auto begin() const { return list_->begin(); }
+    auto end() const { return list_->end(); }
+    std::size_t size() const { return list_->size(); }
+    bool empty() const { return list_->empty(); }
+    // The very same list, not an equal one.
+    bool operator==(const Snapshot& other) const = default;
+
+   private:
+    std::shared_ptr<const List> list_;
+  };
   // All objects, sorted by namespace and name. Cheap: built once per change.
-  std::shared_ptr<const List> snapshot() const {
+  Snapshot snapshot() const {
     const std::lock_guard lock(mutex_);
     if (snapshot_ == nullptr) {
       snapshot_ = std::make_shared<const List>(objects_.begin(), objects_.end());
     }
-    return snapshot_;
+    return Snapshot(snapshot_);
   }
 
   // In order. `visit` must not write to this store.
