@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT / "test") not in sys.path:
     sys.path.insert(0, str(ROOT / "test"))
 
-from bed import Bed, Timers, objects, register_kind  # noqa: E402
+from bed import ApiError, Bed, Timers, objects, register_kind  # noqa: E402
 from bed.process import PortReservation, Process, wait_until  # noqa: E402
 
 from lab.config import AgentOptions, KubeOptions, RedfishOptions, RoomConfig  # noqa: E402
@@ -190,8 +190,13 @@ class Site:
         if model:
             spec["model"] = model
         if spec:
-            self.bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower",
-                                 "metadata": {"name": name}, "spec": spec})
+            try:
+                self.bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower",
+                                     "metadata": {"name": name}, "spec": spec})
+            except ApiError as error:
+                if error.status != 409:  # the controller was faster: it has heard the agent already
+                    raise
+                self.bed.api.patch("NodePower", name, {"spec": spec})
         if on and wait:
             self.bed.wait_node_ready(name)
 

@@ -81,7 +81,10 @@ def test_an_unreachable_bmc_leaves_the_node_on_with_the_reason(case):
     for name in case.machines:
         case.site.room.set_faults(name, bmc="unavailable")
     case.apply_policy()
-    case.wait(lambda: any(case.reason(m) == "BMCError" for m in case.machines), 40, "reason BMCError")
+    # The decision goes on to CoolDown; the event stays.
+    case.wait(lambda: any("BMCError" in case.bed.kubectl("get", "events", "-n", "default", "--field-selector",
+                                                         f"involvedObject.name={m}") for m in case.machines),
+              40, "an event BMCError")
     for name in case.machines:
         case.wait(lambda n=name: not case.node(n)["spec"].get("unschedulable"), 20, f"{name} to be schedulable")
         assert case.site.room.machine(name)["state"] == "On"
