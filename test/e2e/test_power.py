@@ -18,7 +18,7 @@ def test_an_idle_node_is_drained_of_nothing_and_switched_off(case):
     awake = next(m for m in case.machines if m != off)
     case.wait_reason(awake, "MinAwake")
     assert case.power(off)["memory"]["poweredOffByUs"] is True
-    assert case.status()["nodes"]["off"] == 1
+    case.wait(lambda: case.status()["nodes"]["off"] == 1, 10, "the policy to count it")
 
 
 def test_a_pod_that_does_not_fit_wakes_a_machine_and_runs_there(case):
