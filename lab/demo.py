@@ -1,4 +1,4 @@
-"""./dev demo: a real control plane, twelve simulated machines, the real kwatt, and a table to watch.
+"""./dev demo: a real control plane, eight simulated machines, the real kwatt, and a table to watch.
 
 Starts everything on loopback, applies examples/demo/, drives a short story (load comes, load goes) and
 prints what happens. Ctrl-C cleans up. --story plays it once and ends, for tests.
@@ -14,6 +14,8 @@ from pathlib import Path
 from lab.site import ROOT, Site, objects
 
 CONSOLIDATED, TUNED, CAPPED = "consolidated", "tuned", "capped"
+MACHINES = 5  # that are consolidated
+STORY_SECONDS = 300
 MODEL = {"idleMilliwatts": 122_000, "maxMilliwatts": 406_000, "bootSeconds": 4, "bootJoules": 100,
          "shutdownSeconds": 2}
 
@@ -33,7 +35,7 @@ class Story:
 
 def build_site(site: Site) -> None:
     """Three groups of machines, one per policy of the demo."""
-    groups = [(CONSOLIDATED, "room-a", 5, "lab"), (TUNED, "room-b", 2, "redfish"), (CAPPED, "room-b", 1, "redfish")]
+    groups = [(CONSOLIDATED, "room-a", MACHINES, "lab"), (TUNED, "room-b", 2, "redfish"), (CAPPED, "room-b", 1, "redfish")]
     machines = []
     for group, zone, count, bmc in groups:
         for number in range(1, count + 1):
@@ -111,8 +113,9 @@ class Script:
     def step(self) -> bool:
         """True when the story is over."""
         if self.scene == 0 and self.happened(CONSOLIDATED, "switched off"):
-            print("    ... four large pods arrive", flush=True)
-            deploy(self.site, "batch", 4, "5", CONSOLIDATED, "4000")
+            # One for each machine of the group, and no machine has room for two: what is off must wake.
+            print(f"    ... {MACHINES} large pods arrive", flush=True)
+            deploy(self.site, "batch", MACHINES, "5", CONSOLIDATED, "4000")
             self.scene = 1
         elif self.scene == 1 and self.happened(CONSOLIDATED, "awake again"):
             print(f"    ... {CAPPED}-1 is driven to its limit", flush=True)
@@ -142,7 +145,8 @@ def run(arguments: argparse.Namespace) -> int:
               f"    export PATH={Path(kubectl).parent}:$PATH\n"
               f"    kubectl get energypolicies,nodepowers -w\n", flush=True)
         script, seen, shown, over = Script(site, story), {}, 0.0, False
-        deadline = time.monotonic() + arguments.seconds if arguments.seconds else None
+        seconds = arguments.seconds or (STORY_SECONDS if arguments.story else None)
+        deadline = time.monotonic() + seconds if seconds else None
         while True:
             site.controller.check()
             look(site, story, names, seen)
@@ -167,7 +171,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev demo", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--story", action="store_true", help="end when the story has been told")
-    parser.add_argument("--seconds", type=float, help="give up (exit status 1) after so long")
+    parser.add_argument("--seconds", type=float, help="give up (exit status 1) after so long "
+                        f"(without --story: never; with it: {STORY_SECONDS})")
     parser.add_argument("--every", type=float, default=3, help="seconds between tables (%(default)s)")
     parser.add_argument("--dir", help="keep logs and kubeconfig here")
     arguments = parser.parse_args()
