@@ -53,7 +53,8 @@ class Bmc:
         machine.advance(self._now())
         # Logged before it is carried out, so that the state change it causes comes after it.
         self._log.add("command", machine.spec.name, command=command, source=source, operationId=operation_id(request),
-                      stateBefore=machine.state, status=machine.would(command).status)
+                      stateBefore=machine.state, status=machine.would(command).status,
+                      peerPort=request.peer_port if request else 0)
         return machine.reset(command, self._now())
 
     def set_cap(self, machine: Machine, watts: float | None, source: str, request: Request | None = None) -> None:

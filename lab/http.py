@@ -23,6 +23,7 @@ class Request:
     query: dict[str, str]
     headers: dict[str, str]  # names in lower case
     body: bytes
+    peer_port: int = 0  # the client's TCP port
 
     def json(self) -> dict[str, Any]:
         """The body as an object; anything else is a ValueError."""
@@ -98,7 +99,8 @@ async def _read_rest(first: bytes, reader: asyncio.StreamReader, writer: asyncio
     body = await reader.readexactly(int(length))
     target = urlsplit(parts[1])
     query = {key: values[-1] for key, values in parse_qs(target.query, keep_blank_values=True).items()}
-    return Request(parts[0], unquote(target.path), query, headers, body)
+    peer = writer.get_extra_info("peername")
+    return Request(parts[0], unquote(target.path), query, headers, body, peer[1] if peer else 0)
 
 
 def _encode(response: Response, method: str, keep_alive: bool) -> bytes:

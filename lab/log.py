@@ -18,11 +18,14 @@ class RoomLog:
         self._entries: deque[dict[str, Any]] = deque(maxlen=limit)
         self._wall_clock = wall_clock
         self._next = 1
+        self.listeners: list[Callable[[dict[str, Any]], None]] = []  # called with each entry as it is made
 
     def add(self, kind: str, machine: str, **details: Any) -> None:
         entry = {"seq": self._next, "time": timestamp(self._wall_clock()), "kind": kind, "machine": machine, **details}
         self._next += 1
         self._entries.append(entry)
+        for listener in self.listeners:
+            listener(entry)
 
     @property
     def dropped(self) -> int:

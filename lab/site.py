@@ -24,6 +24,7 @@ if str(ROOT / "test") not in sys.path:
     sys.path.insert(0, str(ROOT / "test"))
 
 from bed import ApiError, Bed, Timers, objects, register_kind  # noqa: E402
+from bed.access import write_kubeconfig  # noqa: E402
 from bed.process import PortReservation, Process, wait_until  # noqa: E402
 
 from lab.config import AgentOptions, KubeOptions, RedfishOptions, RoomConfig  # noqa: E402
@@ -143,10 +144,13 @@ class Site:
     def health_url(self) -> str:
         return f"http://127.0.0.1:{self._health_port}"
 
-    def start_controller(self, *arguments: str, name: str = "controller") -> Process:
-        """Starts kwatt-controller with its ServiceAccount's rights; its log is <directory>/<name>.log."""
-        kubeconfig = self.bed.kubeconfig_for_token(
-            self.bed.token_for("kwatt-controller", NAMESPACE, seconds=TOKEN_SECONDS))
+    def start_controller(self, *arguments: str, name: str = "controller", server: str = "",
+                         lease: tuple[str, str, str] = ("3s", "2s", "500ms")) -> Process:
+        """Starts kwatt-controller with its ServiceAccount's rights; its log is <directory>/<name>.log.
+        `server`: another URL than the API server's own (a proxy). `lease`: duration, renew deadline, retry period."""
+        token = self.bed.token_for("kwatt-controller", NAMESPACE, seconds=TOKEN_SECONDS)
+        kubeconfig = write_kubeconfig(self.directory / f"{name}.kubeconfig", server or self.bed.url, self.bed.ca_file,
+                                      token=token)
         first = not self._controllers
         health = self._health_port if first else self._port()
         ingest = self._ingest_port if first else self._port()
@@ -154,8 +158,8 @@ class Site:
         command = [program("kwatt-controller"), "--kubeconfig", kubeconfig, "--namespace", NAMESPACE,
                    "--health-address", f"127.0.0.1:{health}", "--ingest-address", f"127.0.0.1:{ingest}",
                    "--tls-cert-file", cert, "--tls-private-key-file", key, "--log-format", "logfmt",
-                   "--log-level", "debug", "--telemetry-resolution", "1s", "--lease-duration", "3s",
-                   "--lease-renew-deadline", "2s", "--lease-retry-period", "500ms", *arguments]
+                   "--log-level", "debug", "--telemetry-resolution", "1s", "--lease-duration", lease[0],
+                   "--lease-renew-deadline", lease[1], "--lease-retry-period", lease[2], *arguments]
         controller = Process(name, [str(part) for part in command], self.directory / f"{name}.log")
         controller.start()
         self._controllers.append(controller)

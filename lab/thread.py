@@ -128,6 +128,11 @@ class RoomThread:
     def log(self, since: int = 0, machine: str = "", kind: str = "") -> list[dict[str, Any]]:
         return self.call(lambda room: room.log.since(since, machine, kind))
 
+    def listen(self, listener: Callable[[Room, dict[str, Any]], None]) -> None:
+        """listener(room, entry) for each log entry from now on, on the room's own thread: while a command is logged,
+        whoever sent it waits for the answer, so what the listener sees is what was so at that moment."""
+        self.call(lambda room: room.log.listeners.append(lambda entry: listener(room, entry)))
+
     def wait_for(self, name: str, condition: Callable[[dict[str, Any]], bool], seconds: float = 10.0) -> dict[str, Any]:
         """The first description of the machine that meets the condition; TimeoutError with the last one otherwise."""
         end = time.monotonic() + seconds
