@@ -1,94 +1,176 @@
-"""An observer that is not kwatt: it reads the API server and the machine room, and checks the invariants
-of the product from outside. It keeps what it saw, so a violation is found even if it was short."""
+"""An observer that is not kwatt: it reads the API server and the machine room, and checks the invariants of the
+product from outside (e2e/invariants.py). It looks at the very moment of every command to a machine, while its
+sender waits for the answer, and besides four times a second; it keeps what it saw."""
+import os
 import threading
 import time
+from pathlib import Path
 
 from bed import Client
 from bed.client import ApiError
+from e2e import invariants
+from e2e.invariants import Sight
 
-# A machine may be asked to power off only while no such pod is on it.
 EVERY = 0.25
+LEASE = ("kwatt-controller", "kwatt-system")
 
 
-def is_workload(pod):
-    owners = pod["metadata"].get("ownerReferences", [])
-    daemon = any(owner.get("controller") and owner["kind"] == "DaemonSet" for owner in owners)
-    static = "kubernetes.io/config.mirror" in pod["metadata"].get("annotations", {})
-    return pod.get("status", {}).get("phase") not in ("Succeeded", "Failed") and not daemon and not static
+def sender_of(port, pids):
+    """Which of these processes has the TCP connection from this local port; None: none."""
+    inodes = {line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+              if int(line.split()[1].split(":")[1], 16) == port}
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                target = os.readlink(link)
+            except OSError:
+                continue
+            if target.removeprefix("socket:[").removesuffix("]") in inodes:
+                return pid
+    return None
+
+
+def most_watts(machine):
+    """The cap in force on a machine of the lab: what it draws when its packages are at their limits and the rest of it
+    is as now. Without a cap the most it can draw; off, what it draws."""
+    most = machine.spec.curve[10]
+    if machine.state == "PoweringOn":
+        return most
+    if machine.state != "On":
+        return machine.watts
+    now, peak = machine.solution, machine.package_peak_uw
+    caps = [machine.wall_cap] if machine.wall_cap is not None else []
+    limits = [p.long_term_uw for p in machine.settings.packages if p.enabled and machine.spec.rapl]
+    if limits and all(limit < peak for limit in limits):
+        caps.append(sum(limits) / 1e6 + now.wall_watts - sum(now.package_watts))
+    return min([most, *caps])
 
 
 class Observer:
-    def __init__(self, site):
-        self._site = site
-        self._api = Client(*site.bed.connection())
+    """`identities` (two controllers): returns pid → identity in the Lease, for every process that may send commands.
+    `own_node`: the controller's --node-name."""
+
+    def __init__(self, site, identities=None, own_node=""):
+        self._site, self._identities, self._own_node = site, identities, own_node
+        self._api = Client(*site.bed.connection(), timeout=5)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
-        self._lock = threading.Lock()
-        self._violations = []     # (machine, sentence)
-        self._operations = {}     # machine → ids seen in status.operation
+        self._lock = threading.RLock()
+        self._violations = []      # (machine, sentence)
+        self._operations = {}      # machine → ids seen in status.operation
+        self._last = Sight(0.0)    # what was seen last, for when the API server is gone
+        self._since = {}           # policy → (generation, when it was first seen)
+        self._finalized = set()    # policies that were seen with our finalizer
+        self._excluded_since = {}
+        self._kept_watts = set()
         self._log_seq = 0
+        self.commands = []         # (entry, pid or None) of all commands but the button's
+        self.looks = 0
 
     def start(self):
+        self._site.room.listen(self._logged)
         self._thread.start()
 
     def stop(self):
         self._stop.set()
         self._thread.join(timeout=10)
 
-    def take_violations(self, machines):
-        """The violations on these machines, after one more look."""
+    def take_violations(self, machines=None):
+        """The violations on these machines (None: all), each once, after one more look."""
         time.sleep(2 * EVERY)
         with self._lock:
-            mine = [text for machine, text in self._violations if machine in machines]
-            self._violations = [v for v in self._violations if v[0] not in machines]
-        return mine
+            mine = [text for machine, text in self._violations if machines is None or machine in machines]
+            self._violations = [v for v in self._violations if machines is not None and v[0] not in machines]
+        return list(dict.fromkeys(mine))
+
+    def note(self, violations):
+        with self._lock:
+            self._violations += violations
+
+    # ---- looking ------------------------------------------------------------------------------------------
+
+    def _look(self, room):
+        """`room`: the lab's, on its own thread. Policies come first: of one that is gone by then, nothing may be left
+        in what is read after it."""
+        sight = Sight(time.time())
+        sight.policies = {p["metadata"]["name"]: p for p in self._api.list("EnergyPolicy")}
+        sight.machines = {m["metadata"]["name"]: m for m in self._api.list("NodePower")}
+        sight.nodes = {n["metadata"]["name"]: n for n in self._api.list("Node")}
+        for pod in self._api.list("Pod"):
+            sight.pods.setdefault(pod["spec"].get("nodeName"), []).append(pod)
+        sight.lease = self._api.find("Lease", *LEASE)
+        if room is not None:
+            self._see_room(room, sight)
+        else:
+            self._site.room.call(lambda own: self._see_room(own, sight))
+        return sight
+
+    @staticmethod
+    def _see_room(room, sight):
+        for name, machine in room.machines.items():
+            sight.states[name] = machine.state
+            sight.most_watts[name] = most_watts(machine)
+            sight.hardware[name] = {"mhz": (machine.spec.min_mhz, machine.spec.max_mhz), "cap": machine.cap_range}
+
+    def _remember(self, sight):
+        self._last = sight
+        self.looks += 1
+        for name in sight.machines:
+            if operation := invariants.operation_of(sight, name).get("id"):
+                self._operations.setdefault(name, set()).add(operation)
+        for name, policy in sight.policies.items():
+            generation = policy["metadata"]["generation"]
+            if self._since.get(name, (None,))[0] != generation:
+                self._since[name] = generation, sight.time
+            if any(f.startswith("kwatt.dev/") for f in policy["metadata"].get("finalizers", [])):
+                self._finalized.add(name)
+        for name, node in sight.nodes.items():
+            if node["metadata"].get("annotations", {}).get("kwatt.dev/exclude") == "true":
+                self._excluded_since.setdefault(name, sight.time)
+            else:
+                self._excluded_since.pop(name, None)
+
+    # ---- at the moment of a command (on the lab's thread) -------------------------------------------------
+
+    def _logged(self, room, entry):
+        if entry["kind"] != "command" or entry["source"] == "button":
+            return
+        pid = identity = None
+        if self._identities is not None:
+            known = self._identities()
+            pid = sender_of(entry["peerPort"], known)
+            identity = known.get(pid, "")
+        try:
+            sight = self._look(room)
+        except (OSError, ApiError, ValueError):
+            sight = self._last  # the API server is down in some cases; what it said last counts
+        with self._lock:
+            self.commands.append((entry, pid))
+            found = invariants.command_violations(entry, sight, self._operations.get(entry["machine"], set()),
+                                                  identity, self._own_node)
+            self._violations += found
+
+    # ---- four times a second ------------------------------------------------------------------------------
 
     def _run(self):
         while not self._stop.wait(EVERY):
             try:
-                self._look()
+                # Not under the lock: the room's thread takes it while it logs a command.
+                sight = self._look(None)
+                writes = self._site.room.log(since=self._log_seq, kind="sysfs")
             except (OSError, ApiError, ValueError):
-                continue  # the API server is down in some cases; what it says later still counts
+                continue
+            self._log_seq = max([self._log_seq, *(entry["seq"] for entry in writes)])
+            with self._lock:
+                self._remember(sight)
+                self._check(sight, writes)
 
-    def _look(self):
-        # The order matters: an operation is committed before its command, so commands are read first
-        # and must all be covered by what the API says afterwards.
-        commands = self._site.room.log(since=self._log_seq, kind="command")
-        pods = {}
-        for pod in self._api.list("Pod"):
-            pods.setdefault(pod["spec"].get("nodeName"), []).append(pod)
-        machines = {m["metadata"]["name"]: m for m in self._api.list("NodePower")}
-        nodes = {n["metadata"]["name"]: n for n in self._api.list("Node")}
-        with self._lock:
-            for name, machine in machines.items():
-                operation = machine.get("status", {}).get("operation", {})
-                if operation.get("id"):
-                    self._operations.setdefault(name, set()).add(operation["id"])
-            for entry in commands:
-                self._log_seq = max(self._log_seq, entry["seq"])
-                if entry["source"] != "button":
-                    self._check_command(entry, pods, nodes)
-
-    def _check_command(self, entry, pods, nodes):
-        name, command = entry["machine"], entry["command"]
-
-        def violated(text):
-            self._violations.append((name, f"{command} to {name} (operation {entry['operationId']}): {text}"))
-
-        # c: every machine operation has an earlier committed intent with the same id.
-        if not entry["operationId"]:
-            violated("no operation id went with it")
-        elif entry["operationId"] not in self._operations.get(name, set()):
-            violated("its operation was never seen in the NodePower")
-        if command == "On":
-            return
-        # a: never off while a workload pod runs on it.
-        running = [p["metadata"]["name"] for p in pods.get(name, []) if is_workload(p)]
-        if running:
-            violated(f"these pods were on it: {', '.join(running)}")
-        # f: control-plane nodes and excluded nodes are never powered off.
-        node = nodes.get(name, {"metadata": {}})
-        if "node-role.kubernetes.io/control-plane" in node["metadata"].get("labels", {}):
-            violated("it is a control-plane node")
-        if node["metadata"].get("annotations", {}).get("kwatt.dev/exclude") == "true":
-            violated("it is excluded")
+    def _check(self, sight, writes):
+        since = {name: seen for name, (_, seen) in self._since.items()}
+        gone = self._finalized - set(sight.policies)
+        self._violations += invariants.budget_violations(sight, since)
+        self._violations += invariants.watts_violations(sight, self._kept_watts)
+        self._violations += invariants.range_violations(sight)
+        self._violations += invariants.write_violations(writes, sight.hardware)
+        self._violations += invariants.untouchable_violations(sight, self._excluded_since, self._own_node)
+        self._violations += invariants.remains_violations(sight, gone)
