@@ -54,18 +54,19 @@ def test_a_deployment_runs_and_an_evicted_pod_is_replaced_on_the_other_node(bed,
     selector = add_nodes(bed, "evict-a", "evict-b")
     bed.api.create(objects.deployment("web", 2, namespace, cpu="1", node_selector=selector))
     wait_until(lambda: len(running_pods(bed, namespace)) == 2, 20, "two pods to run")
-    bed.kubectl("cordon", "evict-a")
-    victims = [pod["metadata"]["name"] for pod in running_pods(bed, namespace)
-               if pod["spec"]["nodeName"] == "evict-a"]
-    assert victims, "the scheduler put both pods on one of two empty nodes"
-    for victim in victims:
-        bed.api.evict(victim, namespace)
+    # Which of them the scheduler took is its own business: one may still have been not ready.
+    emptied = running_pods(bed, namespace)[0]["spec"]["nodeName"]
+    other = ({"evict-a", "evict-b"} - {emptied}).pop()
+    bed.kubectl("cordon", emptied)
+    for pod in running_pods(bed, namespace):
+        if pod["spec"]["nodeName"] == emptied:
+            bed.api.evict(pod["metadata"]["name"], namespace)
 
     def moved():
         pods = bed.api.list("Pod", namespace)
         return len(pods) == 2 and all(map(objects.pod_is_running, pods)) and \
-            {pod["spec"]["nodeName"] for pod in pods} == {"evict-b"}
-    wait_until(moved, 20, "both pods to run on evict-b, the evicted one gone")
+            {pod["spec"]["nodeName"] for pod in pods} == {other}
+    wait_until(moved, 20, "both pods to run on the other node, what was evicted gone")
 
 
 def test_a_disruption_budget_refuses_an_eviction_with_429(bed, namespace):
