@@ -1,6 +1,7 @@
 #pragma once
 // Power of one machine through its management controller. One driver per scheme of
 // NodePower.spec.bmc.address; make_driver() is the explicit registry.
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,10 +47,17 @@ struct DriverConfig {
   Duration timeout = std::chrono::seconds{60};  // of each request; a call makes at most three
   // Asked with the resolved address before connecting (the controller's allow-list); empty: any.
   net::Client::AddressFilter address_allowed = {};
+  std::string node = {};  // the Node that the machine is, for peers that know it by this name
+  std::map<std::string, std::string> commands = {};  // programs of command:NAME, by NAME
 };
 
 // redfish+https://HOST[:PORT]/redfish/v1/Systems/ID   redfish.hpp (redfish+http: without TLS)
 // lab://HOST:PORT/machines/NAME                       lab.hpp (lab+http: the same)
+// ipmi://HOST[:PORT]                                  ipmi.hpp, through ipmitool
+// command:NAME[/ANYTHING]                             command.hpp, a program of the operator
+//
+// wol: and metal3: go through the Kubernetes API (reconcilers/drivers.hpp).
+//
 // Errors: invalid_argument with the known schemes when the address is not one of them, or when the
 // rest of it is not such a URL.
 Result<std::unique_ptr<PowerDriver>> make_driver(boost::asio::any_io_executor executor,

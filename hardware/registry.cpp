@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "hardware/command.hpp"
 #include "hardware/driver.hpp"
+#include "hardware/ipmi.hpp"
 #include "hardware/lab.hpp"
 #include "hardware/redfish.hpp"
 
@@ -25,10 +27,22 @@ constexpr std::array<Scheme, 4> kSchemes{
      {"lab://", "http://", "lab://127.0.0.1:8100/machines/node1", make_lab_driver},
      {"lab+http://", "http://", "lab+http://127.0.0.1:8100/machines/node1", make_lab_driver}}};
 
+// Schemes that are not HTTP read their address themselves.
+using MakeFromText = Result<std::unique_ptr<PowerDriver>> (*)(DriverConfig);
+struct TextScheme {
+  std::string_view name;
+  MakeFromText make;
+};
+constexpr std::array<TextScheme, 2> kTextSchemes{
+    {{"ipmi:", make_ipmi_driver}, {"command:", make_command_driver}}};
+
 }  // namespace
 
 Result<std::unique_ptr<PowerDriver>> make_driver(boost::asio::any_io_executor executor,
                                                  DriverConfig config) {
+  for (const TextScheme& scheme : kTextSchemes) {
+    if (config.address.starts_with(scheme.name)) return scheme.make(std::move(config));
+  }
   for (const Scheme& scheme : kSchemes) {
     if (!config.address.starts_with(scheme.name)) continue;
     auto url =
@@ -47,7 +61,8 @@ Result<std::unique_ptr<PowerDriver>> make_driver(boost::asio::any_io_executor ex
     return scheme.make(std::move(executor), std::move(config), *url);
   }
   return fail(ErrorCode::invalid_argument,
-              fmt::format("bmc address {} has none of the schemes redfish+https, redfish+http, lab",
+              fmt::format("bmc address {} has none of the schemes redfish+https, redfish+http, "
+                          "ipmi, command, lab",
                           config.address));
 }
 

@@ -1,9 +1,11 @@
 // TCP connections by name, with deadline, address filter and prompt cancellation.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "net/resolve.hpp"
 #include "net/transport.hpp"
 #include "net/watchdog.hpp"
 
@@ -76,10 +78,11 @@ Task<Result<tcp::socket>> connect_one(asio::any_io_executor executor, tcp::endpo
   co_return std::move(socket);
 }
 
-}  // namespace
-
-Task<Result<tcp::socket>> connect_tcp(asio::any_io_executor executor, Origin origin,
-                                      Client::AddressFilter filter, SteadyPoint deadline) {
+// Those that the filter lets through; at least one.
+Task<Result<std::vector<tcp::endpoint>>> resolve_allowed(asio::any_io_executor executor,
+                                                         Origin origin,
+                                                         Client::AddressFilter filter,
+                                                         SteadyPoint deadline) {
   auto endpoints = co_await resolve(executor, origin, deadline);
   if (!endpoints) co_return endpoints.error();
 
@@ -95,6 +98,31 @@ Task<Result<tcp::socket>> connect_tcp(asio::any_io_executor executor, Origin ori
   if (endpoints->empty())
     co_return fail(ErrorCode::forbidden,
                    fmt::format("the address {} of {} is not allowed", refused, origin.host));
+  co_return std::move(*endpoints);
+}
+
+}  // namespace
+
+Task<Result<std::vector<std::string>>> allowed_addresses(std::string host,
+                                                         Client::AddressFilter filter,
+                                                         Duration timeout) {
+  const auto executor = co_await asio::this_coro::executor;
+  Origin origin;
+  origin.host = std::move(host);
+  const SteadyPoint deadline = std::chrono::steady_clock::now() + timeout;
+  auto endpoints = co_await resolve_allowed(executor, origin, std::move(filter), deadline);
+  if (!endpoints) co_return endpoints.error();
+  std::vector<std::string> addresses;
+  for (const tcp::endpoint& endpoint : *endpoints) {
+    addresses.push_back(endpoint.address().to_string());
+  }
+  co_return addresses;
+}
+
+Task<Result<tcp::socket>> connect_tcp(asio::any_io_executor executor, Origin origin,
+                                      Client::AddressFilter filter, SteadyPoint deadline) {
+  auto endpoints = co_await resolve_allowed(executor, origin, std::move(filter), deadline);
+  if (!endpoints) co_return endpoints.error();
 
   Error last;
   for (std::size_t i = 0; i < endpoints->size(); ++i) {

@@ -1,13 +1,16 @@
 // A machine's power by hand, through the product's own drivers: for tests against real services and
 // for people who look for the mistake in an address.
 //
-//   power_probe [--credentials FILE] [--ca FILE] [--timeout 5s] [--id ID] ADDRESS COMMAND
+//   power_probe [--credentials FILE] [--ca FILE] [--timeout 5s] [--id ID] [--allow ADDRESS]…
+//               [--bmc-command NAME=PATH]… [--node NAME] ADDRESS COMMAND
 //     COMMAND: state | on | shutdown | off | watts | limit WATTS|none
 //   FILE holds user:password. Prints the answer; an error as "<code>: <text>" on stderr, status 1.
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -92,6 +95,10 @@ int main(int argc, char** argv) {
   app.add_option("--ca", ca_file, "File with CA certificates");
   app.add_option("--timeout", timeout, "Of each request");
   app.add_option("--id", command.id, "Operation id to send along");
+  std::vector<std::string> allowed, programs;
+  app.add_option("--allow", allowed, "Only these numeric addresses")->expected(1)->take_all();
+  app.add_option("--bmc-command", programs, "Programs of command:NAME")->expected(1)->take_all();
+  app.add_option("--node", config.node, "Name of the Node");
   app.add_option("address", config.address)->required();
   app.add_option("command", command.name)->required();
   app.add_option("argument", command.argument);
@@ -114,6 +121,18 @@ int main(int argc, char** argv) {
     auto pem = kube::read_file(ca_file);
     if (!pem) return failed(pem.error());
     config.ca_pem = *pem;
+  }
+
+  if (!allowed.empty()) {
+    config.address_allowed = [allowed](const std::string& address) {
+      return std::find(allowed.begin(), allowed.end(), address) != allowed.end();
+    };
+  }
+  for (const std::string& program : programs) {
+    const auto equals = program.find('=');
+    if (equals != std::string::npos) {
+      config.commands[program.substr(0, equals)] = program.substr(equals + 1);
+    }
   }
 
   boost::asio::io_context io{1};
