@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/clock.hpp"
@@ -15,29 +16,34 @@
 namespace kwatt::reconcilers {
 
 // Our newest write of each object of a kind. Every write is guarded by the resourceVersion it was
-// made from, so it directly follows that version: while the cache still shows the old version, what
-// we wrote is the newer truth; as soon as it shows any other, the cache is.
+// made from, so it directly follows that version: while the cache still shows a version that our
+// writes have replaced, one after the other, the last of them is the newer truth; as soon as it
+// shows any other, the cache is.
 template <class T>
 class WriteOverlay {
  public:
   using Pointer = std::shared_ptr<const T>;
   void wrote(const std::string& name, std::string from_version, Pointer now) {
-    writes_[name] = {std::move(from_version), std::move(now)};
+    Write& write = writes_[name];
+    // Made from what somebody else wrote: the cache has shown that, so it is past all before it.
+    if (write.now == nullptr || write.now->meta.resource_version != from_version) {
+      write.replaced.clear();
+    }
+    write.replaced.insert(std::move(from_version));
+    write.now = std::move(now);
   }
   Pointer overlay(const std::string& name, Pointer cached) {
     const auto found = writes_.find(name);
     if (found == writes_.end()) return cached;
-    const bool cache_is_behind = cached == nullptr
-                                     ? found->second.from.empty()
-                                     : cached->meta.resource_version == found->second.from;
-    if (cache_is_behind) return found->second.now;
+    const std::string version = cached == nullptr ? "" : cached->meta.resource_version;
+    if (found->second.replaced.contains(version)) return found->second.now;
     writes_.erase(found);
     return cached;
   }
 
  private:
   struct Write {
-    std::string from;  // the version the write replaced; "": it created the object
+    std::set<std::string> replaced;  // versions before `now`; "": we created the object
     Pointer now;
   };
   std::map<std::string, Write> writes_;
