@@ -124,10 +124,12 @@ kube::Task<Result<void>> patch_node(kube::Client& client, ClusterView& view,
 }
 
 kube::Task<std::vector<planner::EvictionResult>> evict_pods(kube::Client& client,
-                                                            std::vector<api::PodMove> pods) {
+                                                            std::vector<api::PodMove> pods,
+                                                            std::function<bool()> may_act) {
   using Outcome = planner::EvictionResult::Outcome;
   std::vector<planner::EvictionResult> results;
   for (const api::PodMove& pod : pods) {
+    if (!may_act()) break;
     auto answer = co_await client.evict({pod.namespace_name, pod.pod_name}, pod.uid);
     planner::EvictionResult result;
     result.uid = pod.uid;

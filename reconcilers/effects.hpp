@@ -1,5 +1,7 @@
 #pragma once
 // Performs the effects of a step: patches the Node, evicts pods, talks to the machine.
+#include <functional>
+
 #include "hardware/driver.hpp"
 #include "kube/client.hpp"
 #include "planner/steps.hpp"
@@ -24,9 +26,12 @@ kube::Task<Result<void>> patch_node(kube::Client& client, ClusterView& view,
                                     std::shared_ptr<const api::Node> node,
                                     planner::PatchNode patch);
 
-// One eviction each, in order; a blocked one does not stop the others.
+// One eviction each, in order; a blocked one does not stop the others. `may_act` is asked before
+// each: an answer may take long, and the lease may be lost meanwhile. Pods that were not asked for
+// any more have no result.
 kube::Task<std::vector<planner::EvictionResult>> evict_pods(kube::Client& client,
-                                                            std::vector<api::PodMove> pods);
+                                                            std::vector<api::PodMove> pods,
+                                                            std::function<bool()> may_act);
 
 // Workload pods that the API server itself (not our cache) says are on the node; asked right before
 // a machine is switched off. Errors: as list.

@@ -357,7 +357,7 @@ kube::Task<Result<void>> MachineReconciler::perform(planner::Effect effect,
   }
   if (auto* evict = std::get_if<planner::EvictPods>(&effect)) {
     if (callbacks_.evicted) callbacks_.evicted(name, operation);
-    scratch.evictions = co_await evict_pods(client_, std::move(evict->pods));
+    scratch.evictions = co_await evict_pods(client_, std::move(evict->pods), fence_);
     co_return Result<void>();
   }
   if (auto* change = std::get_if<planner::ResetMachine>(&effect)) {
@@ -381,13 +381,14 @@ kube::Task<Result<void>> MachineReconciler::reset(planner::ResetMachine change,
       co_return fail(ErrorCode::unavailable,
                      fmt::format("{} runs {}: it is not switched off", name, pods->front()));
     }
-    if (!fence_()) co_return fail(ErrorCode::cancelled, "not the leader any more");
   }
   auto driver = co_await drivers_.get(machine);
   if (!driver) {
     scratch.bmc_error = driver.error().text();
     co_return Result<void>();
   }
+  // All that took time has been asked for.
+  if (!fence_()) co_return fail(ErrorCode::cancelled, "not the leader any more");
   const auto kind = change.kind == Kind::on                  ? hardware::Reset::on
                     : change.kind == Kind::graceful_shutdown ? hardware::Reset::graceful_shutdown
                                                              : hardware::Reset::force_off;

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "reconcilers/effects.hpp"
+#include "test/support/run_task.hpp"
+#include "test/support/stub_client.hpp"
 
 using namespace kwatt;
 using namespace kwatt::reconcilers;
@@ -14,6 +16,22 @@ api::Node node() {
   n.meta.annotations = {{"kwatt.dev/governor", "powersave"}, {"owner", "people"}};
   n.taints = {{"dedicated", "gpu", "NoSchedule", std::nullopt}};
   return n;
+}
+
+struct Evicting : test::StubClient {
+  Task<Result<void>> evict(kube::Name pod, std::string) override {
+    asked.push_back(pod.name);
+    co_return Result<void>();
+  }
+  std::vector<std::string> asked;
+};
+
+api::PodMove move(const std::string& name) {
+  api::PodMove made;
+  made.namespace_name = "default";
+  made.pod_name = name;
+  made.uid = "uid-" + name;
+  return made;
 }
 }  // namespace
 
@@ -56,4 +74,14 @@ TEST_CASE("condition Suspended: setting it names time and reason, giving it up o
   const std::string clear = suspended_condition_body("n1", false, now);
   CHECK(clear.find("conditions") == std::string::npos);
   CHECK(clear.find(R"("kind":"Node")") != std::string::npos);
+}
+
+TEST_CASE("evictions: none is asked for any more once the lease is lost") {
+  Evicting client;
+  const auto two_may = [&client] { return client.asked.size() < 2; };
+  std::vector<api::PodMove> pods{move("a"), move("b"), move("c")};
+  boost::asio::io_context io;
+  const auto results = test::run_task(io, evict_pods(client, std::move(pods), two_may));
+  CHECK(client.asked == std::vector<std::string>{"a", "b"});
+  CHECK(results.size() == 2);
 }
