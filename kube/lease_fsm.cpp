@@ -93,7 +93,11 @@ LeaseAction LeaseFsm::as_holder(const LeaseEvent& event) {
     return wait(renewed_at_ + options_.retry_period);
   }
   if (event.now >= renew_deadline()) return lose();
-  const MonotonicPoint retry = std::min(event.now + options_.retry_period, renew_deadline());
+  // Late in the lease a full pause would leave no time for another attempt.
+  const Duration left = std::chrono::floor<Duration>(renew_deadline() - event.now);
+  const Duration pause = std::min(options_.retry_period, left / 2);
+  const bool worth_it = pause >= options_.retry_period / 4;
+  const MonotonicPoint retry = worth_it ? event.now + pause : renew_deadline();
   switch (event.kind) {
     case Kind::timer:
       return renew(event);
@@ -154,8 +158,11 @@ LeaseAction LeaseFsm::wait(MonotonicPoint until) const {
 
 LeaseAction LeaseFsm::request(LeaseAction::Kind kind, const LeaseEvent& event,
                               LeaseRecord record) const {
-  const MonotonicPoint until =
-      holding_ || leaving_ ? renew_deadline() : event.now + options_.renew_deadline;
+  // As holder an attempt gets half of the time: one connection that died without a word must not
+  // cost the lease.
+  MonotonicPoint until = event.now + options_.renew_deadline;
+  if (leaving_) until = renew_deadline();
+  if (holding_) until = std::min(renew_deadline(), event.now + options_.renew_deadline / 2);
   return {.kind = kind, .record = std::move(record), .until = until};
 }
 

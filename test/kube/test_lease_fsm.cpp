@@ -289,6 +289,22 @@ TEST_CASE_FIXTURE(Election,
   CHECK(action.kind == Do::stop);
 }
 
+TEST_CASE_FIXTURE(Election,
+                  "lead: a renewal that hangs leaves time for more, with the shortest lease too") {
+  lead();
+  now = action.until;
+  on(On::timer);
+  REQUIRE(action.kind == Do::update);
+  CHECK(until() == 5s);
+  now = action.until;
+  on(On::failed);
+  REQUIRE(action.kind == Do::wait);
+  now = action.until;
+  on(On::timer);
+  CHECK(action.kind == Do::update);
+  CHECK(until() > 1s);
+}
+
 TEST_CASE_FIXTURE(Election, "lead: a renewal that is answered after the deadline is too late") {
   lead();
   now += 2s;
