@@ -1,5 +1,6 @@
 #include "kube/reflector.hpp"
 
+#include <algorithm>
 #include <malloc.h>
 #include <random>
 
@@ -24,6 +25,7 @@ constexpr std::size_t kLargeList = 5000;
 
 constexpr const char* kFailures = "kwatt_watch_failures_total";
 constexpr const char* kFailuresHelp = "Lists and watches that failed, by what was wrong";
+constexpr std::string_view kSilent = "silent";
 constexpr const char* kLists = "kwatt_lists_total";
 constexpr const char* kListsHelp = "Complete lists of a resource";
 
@@ -74,6 +76,7 @@ Task<void> Reflector::run() {
         WatchFailure::unavailable, WatchFailure::internal, WatchFailure::other}) {
     count(kFailures, kFailuresHelp, "reason", to_string(failure), 0);
   }
+  count(kFailures, kFailuresHelp, "reason", kSilent, 0);
   count(kLists, kListsHelp, "result", "success", 0);
   WatchAction action = fsm_.next(event(Kind::start));
   for (;;) {
@@ -217,7 +220,12 @@ Task<WatchAction> Reflector::read_watch() {
   if (left <= Duration{0}) {
     co_return fsm_.next(failed(fail(ErrorCode::timeout, "the watch has outlived its time")));
   }
-  auto piece = co_await stream_->read_some(left);
+  auto piece = co_await stream_->read_some(std::min(left, options_.watch_silence));
+  if (!piece && piece.error().code == ErrorCode::timeout && clock_.monotonic() < give_up_at_) {
+    log::warn("a silent watch is opened anew", {{"resource", target_.resource.plural}});
+    count(kFailures, kFailuresHelp, "reason", kSilent);
+    co_return fsm_.next(event(Kind::ended));
+  }
   if (!piece) co_return fsm_.next(failed(piece.error().with_context("watch " + path_)));
   // Half a frame at the end of the stream is dropped: the next watch brings it whole.
   if (piece->empty()) co_return fsm_.next(event(Kind::ended));

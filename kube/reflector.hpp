@@ -26,6 +26,9 @@ struct ReflectorOptions {
   WatchOptions watch{};
   api::JsonLimits limits{};
   Duration list_idle = std::chrono::seconds{30};  // a list that delivers nothing for so long failed
+  // A live API server sends a bookmark about every minute: a watch on which nothing came for so
+  // long is opened anew at the last version, on another connection.
+  Duration watch_silence = std::chrono::seconds{90};
 };
 
 // Where the objects go. An error from a decoder makes the reflector list again after a pause: an

@@ -355,6 +355,20 @@ TEST_CASE_FIXTURE(Watching, "watch: a silent peer is given up after its timeout 
   CHECK(asked(2, "resourceVersion=10"));
 }
 
+TEST_CASE_FIXTURE(Watching,
+                  "watch: one on which nothing comes, no bookmark either, is opened anew soon") {
+  ReflectorOptions options = quick();
+  options.watch_silence = 100ms;
+  server.list({}, "10")
+      .watch({bookmark_json("12")})
+      .watch({frame_json("ADDED", pod_json("a", "13"))});
+  start(options);
+  until("a", "13");
+  // At the version of the bookmark; nothing is listed again.
+  CHECK(asked(2, "resourceVersion=12"));
+  CHECK(asked(2, "watch=1"));
+}
+
 TEST_CASE_FIXTURE(Watching, "watch: an oversized frame is refused, and listed around") {
   ReflectorOptions options = quick();
   options.limits.max_value = 64 * 1024;
