@@ -13,9 +13,8 @@ ANSWERS = ("refuse-409", "refuse-429", "refuse-500", "refuse-503", "done-500", "
            "done-hang", "truncate", "half")
 READS = ("delay", "coalesce", "shuffle", "gone-event", "gone-status", "gone-page", "cut", "silent", "cut-list")
 BMC = ("bmc-drop", "bmc-truncated", "bmc-unavailable", "bmc-html", "bmc-slow")
-# In which steps a BMC is asked for something, after the point where a failure only means to try another machine.
-BMC_STEPS = {"poweroff": ["SoftOff"], "drain": ["SoftOff"], "wake": ["WaitLease", "Wake"], "deletion": ["Wake"],
-             "release": ["Wake"]}
+# In which step a BMC is asked for something, after the point where a failure only means to try another machine.
+BMC_STEPS = {"poweroff": "SoftOff", "drain": "SoftOff", "wake": "Wake", "deletion": "Wake", "release": "Wake"}
 SECONDS = {"hang": (1, 4), "done-hang": (1, 4), "delay": (0.3, 2.5), "coalesce": (0.3, 2), "silent": (1, 4),
            "stale": (0.5, 3), "pause": (2, 6), "bmc-slow": (1, 4)}
 
@@ -63,7 +62,7 @@ class Planner:
     def __next__(self):
         draw = self._random
         kind = draw.choices(("kill", "answer", "read", "kill+read", "stale", "process", "lease", "bmc"),
-                            weights=(34, 18, 14, 12, 6, 6, 5, 5))[0]
+                            weights=(38, 14, 12, 14, 9, 6, 4, 3))[0]
         scenario = draw.choice(sorted(self._requests))
         faults = []
         if kind in ("kill", "kill+read"):
@@ -85,8 +84,12 @@ class Planner:
             what = draw.choice(("refuse-409", "refuse-500", "done-500", "lost", "hang", "drop"))
             faults.append(self._timed(what, self._number(scenario), count=draw.choice((1, 2, 6)), resource="leases"))
         else:
-            scenario = draw.choice(sorted(set(BMC_STEPS) & set(self._requests)) or sorted(self._requests))
-            faults.append(self._timed(draw.choice(BMC), draw.choice(BMC_STEPS.get(scenario, [1]))))
+            with_bmc = sorted(set(BMC_STEPS) & set(self._requests))
+            if with_bmc:
+                scenario = draw.choice(with_bmc)
+                faults.append(self._timed(draw.choice(BMC), BMC_STEPS[scenario]))
+            else:
+                faults.append(self._timed("agents", self._number(scenario)))
         return Plan(scenario, tuple(faults), draw.randrange(10**6))
 
     def _number(self, scenario, lowest=1):

@@ -36,7 +36,7 @@ def play(yard, plan, wanted=None):
         scenario.act(yard)
         if wanted is None:
             settled(yard, lambda: scenario.done(yard), f"scenario {plan.scenario} to end")
-            outcome.end = state.capture(yard)
+            outcome.end = state.capture(yard, scenario.blur)
         else:
             _arrive(yard, plan, wanted, outcome)
         outcome.requests = yard.proxy.counted()
@@ -58,7 +58,7 @@ def _arrive(yard, plan, wanted, outcome):
     found = {}
 
     def arrived():
-        found["difference"] = state.difference(wanted, state.capture(yard))
+        found["difference"] = state.difference(wanted, state.capture(yard, SCENARIOS[plan.scenario].blur))
         return not found["difference"]
 
     try:

@@ -132,12 +132,17 @@ def undisturbed(sites, scenarios, report):
     return {name: outcome for name, outcome in outcomes.items() if outcome.end is not None}
 
 
+def _requests(name, outcome):
+    """How many requests a fault is placed among; where their number differs from run to run, the first half."""
+    return max(1, outcome.requests // 2 if "watts" in SCENARIOS[name].blur else outcome.requests)
+
+
 def run(options, report):
     fixed = [Plan.parse(text) for text in options.replay]
     scenarios = sorted({plan.scenario for plan in fixed} or options.scenario or SCENARIOS)
     with Sites(min(options.sites, len(fixed) or options.sites)) as sites:
         known = undisturbed(sites, scenarios, report)
-        planner = Planner(options.seed, {name: max(1, known[name].requests) for name in sorted(known)})
+        planner = Planner(options.seed, {name: _requests(name, known[name]) for name in sorted(known)})
         plans = iter(fixed) if fixed else planner
         until = time.monotonic() + options.seconds
         left = len(fixed) or options.plans or sys.maxsize

@@ -24,6 +24,7 @@ MIGRATE = {**IDLE, "migration": {"enabled": True, "strategy": "FewestPods", "max
 
 class Scenario:
     reads_only = False    # nothing but our own status may change from act() on
+    blur = ()             # see state.capture()
     by_hand = None        # a machine that has a frequency limit set by hand
 
     @property
@@ -118,6 +119,7 @@ class Capping(Scenario):
 class Budget(Scenario):
     """Three machines share fewer watts than they could draw; the draw that is possible never exceeds them again."""
     WATTS = 1000
+    blur = ("watts", "decisions")
 
     def prepare(self, yard):
         yard.models(LAB_MODEL)
@@ -165,6 +167,41 @@ class Release(Held):
 
     def done(self, yard):
         return yard.policy_seen() and self.given_back(yard)
+
+
+class Abort(Scenario):
+    """The policy is deleted in the middle of a drain: the node is in service again, all pods run."""
+    blur = ("cycles", "places")
+
+    def prepare(self, yard):
+        SCENARIOS["drain"].prepare(yard)
+
+    def act(self, yard):
+        yard.apply_policy(PAIR, MIGRATE)
+        yard.wait(lambda: yard.power("m1").get("operation", {}).get("kind") == "PowerOff" or yard.is_off("m1"),
+                  "the drain to begin")
+        yard.api.delete("EnergyPolicy", yard.POLICY)
+
+    def done(self, yard):
+        return not yard.api.find("EnergyPolicy", yard.POLICY) and yard.idle() and \
+            yard.power("m1").get("powerState") == "On" and len(yard.where("small")) == 2
+
+
+class Rush(Scenario):
+    """Pods come while a machine is on its way off: it is kept, or woken again, and they run."""
+    blur = ("cycles", "places", "decisions")
+
+    def prepare(self, yard):
+        yard.deploy_on("base", 1, "m2", PAIR, cpu="1")
+
+    def act(self, yard):
+        yard.apply_policy(PAIR, IDLE)
+        yard.wait(lambda: yard.power("m1").get("operation", {}).get("kind") == "PowerOff" or yard.is_off("m1"),
+                  "m1 to be on its way off")
+        yard.deploy("web", 2, PAIR, cpu="6")
+
+    def done(self, yard):
+        return len(yard.where("web")) == 2 and yard.idle() and yard.power("m1").get("powerState") == "On"
 
 
 class Suspend(Scenario):
@@ -218,7 +255,7 @@ class Loss(Scenario):
 
 
 SCENARIOS = {one.name: one for one in (PowerOff(), Drain(), Wake(), Dvfs(), Capping(), Budget(), Deletion(), Release(),
-                                       Suspend(), Recommend(), Loss())}
+                                       Abort(), Rush(), Suspend(), Recommend(), Loss())}
 SETTLE = 1.2  # seconds for which an end must stay as it is
 
 

@@ -107,7 +107,7 @@ class Yard:
             r.sender == sender and r.plural == "leases" and r.mutating and 200 <= r.status < 300
             for r in reversed(self.proxy.records))
 
-    def _outside(self, fault):
+    def _outside(self, fault, name):
         if fault.kind == "pause":
             self.controller.signal(signal.SIGSTOP)
             time.sleep(fault.value)
@@ -120,9 +120,8 @@ class Yard:
         elif fault.kind == "apiserver":
             self.site.bed.restart_apiserver(kill=True)
         else:
-            for machine in self.MACHINES:
-                self.site.room.set_faults(machine, bmc=fault.kind.removeprefix("bmc-"), bmcCount=1,
-                                          bmcDelaySeconds=fault.value or 1)
+            self.site.room.set_faults(name, bmc=fault.kind.removeprefix("bmc-"), bmcCount=1,
+                                      bmcDelaySeconds=fault.value or 1)
 
     # ---- arranging ----------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ class Sight:
     states: dict = field(default_factory=dict)     # machine → On, Off, PoweringOn, PoweringOff: the truth
     most_watts: dict = field(default_factory=dict)  # machine → the cap in force, else the most it can draw
     hardware: dict = field(default_factory=dict)   # machine → {"mhz": (low, high), "cap": (low, high)}
+    changing: set = field(default_factory=set)     # policies that people changed or deleted while this was looked at
 
 
 def seconds_of(text):
@@ -172,7 +173,7 @@ def budget_violations(sight, since):
     for name, policy in sight.policies.items():
         nodes = selected(sight, policy)
         allowed = allowed_at_a_time(policy, len(nodes))
-        if allowed is None or not acts(policy):
+        if allowed is None or not acts(policy) or name in sight.changing:
             continue
         busy = [n for n in nodes if operation_of(sight, n).get("kind") in ("PowerOff", "Migrate")
                 and operation_of(sight, n).get("policy") == name
@@ -194,12 +195,12 @@ def draw_bound(sight, names):
 
 def watts_violations(sight, kept):
     """b: caps in force and the maxima of uncapped machines stay within budgetWatts, once they were. `kept`: the policies
-    (name, generation) of which that has been seen; it is added to."""
+    (uid, generation) of which that has been seen; it is added to."""
     out = []
     for name, policy in sight.policies.items():
         budget, nodes = power_budget(policy), selected(sight, policy)
-        key = (name, policy["metadata"]["generation"])
-        if not budget or not nodes:
+        key = (policy["metadata"]["uid"], policy["metadata"]["generation"])
+        if not budget or not nodes or name in sight.changing:
             continue
         bound = draw_bound(sight, nodes)
         if bound <= budget * (1 + CAP_TOLERANCE):

@@ -59,7 +59,7 @@ class Observer:
         self._violations = []      # (machine, sentence)
         self._operations = {}      # machine → ids seen in status.operation
         self._last = Sight(0.0)    # what was seen last, for when the API server is gone
-        self._since = {}           # policy → (generation, when it was first seen)
+        self._since = {}           # policy → ((uid, generation), when it was first seen)
         self._finalized = set()    # policies that were seen with our finalizer
         self._excluded_since = {}
         self._kept_watts = set()
@@ -103,7 +103,14 @@ class Observer:
             self._see_room(room, sight)
         else:
             self._site.room.call(lambda own: self._see_room(own, sight))
+        now = {p["metadata"]["name"]: p for p in self._api.list("EnergyPolicy")}
+        sight.changing = {name for name, policy in sight.policies.items()
+                          if self._wish(policy) != self._wish(now.get(name))}
         return sight
+
+    @staticmethod
+    def _wish(policy):
+        return policy and (policy["metadata"]["generation"], policy["metadata"].get("deletionTimestamp"))
 
     @staticmethod
     def _see_room(room, sight):
@@ -119,9 +126,9 @@ class Observer:
             if operation := invariants.operation_of(sight, name).get("id"):
                 self._operations.setdefault(name, set()).add(operation)
         for name, policy in sight.policies.items():
-            generation = policy["metadata"]["generation"]
-            if self._since.get(name, (None,))[0] != generation:
-                self._since[name] = generation, sight.time
+            version = policy["metadata"]["uid"], policy["metadata"]["generation"]
+            if self._since.get(name, (None,))[0] != version:
+                self._since[name] = version, sight.time
             if any(f.startswith("kwatt.dev/") for f in policy["metadata"].get("finalizers", [])):
                 self._finalized.add(name)
         for name, node in sight.nodes.items():

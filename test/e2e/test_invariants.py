@@ -13,7 +13,7 @@ def iso(seconds):
 
 
 def policy(name="p", generation=1, seen=1, **spec):
-    return {"metadata": {"name": name, "generation": generation}, "status": {"observedGeneration": seen},
+    return {"metadata": {"name": name, "uid": name, "generation": generation}, "status": {"observedGeneration": seen},
             "spec": {"mode": "Enforce", "nodeSelector": {"matchLabels": {"case": "x"}}, **spec}}
 
 

@@ -88,7 +88,8 @@ class FaultProxy:
     """Runs on a thread of its own; every public method may be called from any thread.
 
     kill       called with no argument where a fault says so: kills the program behind this proxy at once
-    outside    called with a Fault of support.faults.OUTSIDE, on another thread
+    outside    called with a Fault of support.faults.OUTSIDE and the name of the object that the request which set it
+               off was about, on another thread
     """
 
     def __init__(self, upstream_port, ca_file, cert_file, key_file):
@@ -96,7 +97,7 @@ class FaultProxy:
         self._server_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._server_tls.load_cert_chain(str(cert_file), str(key_file))
         self._client_tls = ssl.create_default_context(cafile=str(ca_file))
-        self.kill, self.outside = lambda: None, lambda fault: None
+        self.kill, self.outside = lambda: None, lambda fault, name: None
         self.sender = ""
         self.records = []
         self._faults, self._left = [], {}
@@ -247,7 +248,7 @@ class FaultProxy:
             record.index = self._count
         for fault in list(self._faults):
             if fault not in self._fired and (fault.kind in READ or fault.kind in OUTSIDE) and self._due(fault, record):
-                self._begin(fault)
+                self._begin(fault, record.name)
         fault = self._striking(record)
         kind = record.fault = fault.kind if fault else ""
         if kind == "kill-before":
@@ -304,10 +305,10 @@ class FaultProxy:
 
     # ---- faults that begin by themselves ------------------------------------------------------------------
 
-    def _begin(self, fault):
+    def _begin(self, fault, name=""):
         self._fired.add(fault)
         if fault.kind in OUTSIDE:
-            self._loop.run_in_executor(None, self.outside, fault)
+            self._loop.run_in_executor(None, self.outside, fault, name)
         elif fault.kind in ("delay", "coalesce"):
             for pipe in self._pipes:
                 setattr(pipe, fault.kind, fault.value)

@@ -3,7 +3,7 @@
     kill-between@7           the 7th counted request is carried out, and the sender killed before it hears so
     refuse-429*3/nodes@2     from the 2nd on, three requests about nodes are answered with 429
     delay=1.5@0              watches are 1.5 s behind from the beginning
-    bmc-drop@SoftOff         when an operation's step SoftOff is being committed, the BMCs drop a connection
+    bmc-drop@SoftOff         when an operation's step SoftOff is being committed, that BMC drops a connection
 
 Counted are requests that change something, but for Leases, Events and reviews.
 """
@@ -44,9 +44,10 @@ OUTSIDE = {
     "term": "the controller is asked to end, and started again",
     "agents": "all agents are killed",
     "apiserver": "kube-apiserver is killed and started again",
-    "bmc-drop": "each BMC drops a connection", "bmc-truncated": "each BMC loses half of an answer",
-    "bmc-unavailable": "each BMC says 503 once", "bmc-html": "each BMC answers a page once",
-    "bmc-slow": "each BMC answers once so many seconds late",
+    # Of the machine whose operation comes to the step that is named.
+    "bmc-drop": "its BMC drops a connection", "bmc-truncated": "its BMC loses half of an answer",
+    "bmc-unavailable": "its BMC says 503 once", "bmc-html": "its BMC answers a page once",
+    "bmc-slow": "its BMC answers once so many seconds late",
 }
 KINDS = {**REQUEST, **READ, **OUTSIDE}
 TEXT = re.compile(r"(?P<kind>[a-z]+(-[a-z0-9]+)?)(=(?P<value>[0-9.]+))?(\*(?P<count>\d+))?(/(?P<resource>[a-z]+))?"

@@ -48,8 +48,9 @@ class WatchPipe:
 
     def cut(self):
         """The connection is reset."""
-        self._writer.transport.abort()
-        self._ended.set()
+        if not self._ended.is_set():
+            self._ended.set()
+            self._writer.transport.abort()
 
     def expire(self):
         """The server says 410 inside the stream, and ends it."""
@@ -81,6 +82,7 @@ class WatchPipe:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             await self._drained()
         finally:
+            self._ended.set()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
