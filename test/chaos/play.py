@@ -4,12 +4,16 @@ import traceback
 from dataclasses import dataclass, field
 
 from chaos import state, wire
-from chaos.scenarios import SCENARIOS, SETTLE, settled
+from chaos.scenarios import SCENARIOS
 from chaos.yard import BY_HAND
 
 # What of a machine is the same after a policy is gone, whatever it did.
 REMAINS = ("machine", "governors", "maxMHz", "capped", "powerState", "operation", "cordoned", "taints", "annotations",
            "labels", "suspended")
+
+
+SETTLE = 1.2          # seconds for which an end must stay as it is
+SETTLE_FIRST = 3.0    # the same for the end that others are compared with
 
 
 @dataclass
@@ -35,8 +39,7 @@ def play(yard, plan, wanted=None):
             yard.read_only_since = time.time()
         scenario.act(yard)
         if wanted is None:
-            settled(yard, lambda: scenario.done(yard), f"scenario {plan.scenario} to end")
-            outcome.end = state.capture(yard, scenario.blur)
+            outcome.end = _settle(yard, scenario)
         else:
             _arrive(yard, plan, wanted, outcome)
         outcome.requests = yard.proxy.counted()
@@ -51,6 +54,16 @@ def play(yard, plan, wanted=None):
     outcome.violations += yard.observer.take_violations()
     outcome.seconds = time.monotonic() - started
     return outcome
+
+
+def _settle(yard, scenario):
+    """The end of an undisturbed run: what does not change any more."""
+    while True:
+        yard.wait(lambda: scenario.done(yard), f"scenario {scenario.name} to end")
+        end = state.capture(yard, scenario.blur)
+        time.sleep(SETTLE_FIRST)
+        if scenario.done(yard) and state.capture(yard, scenario.blur) == end:
+            return end
 
 
 def _arrive(yard, plan, wanted, outcome):

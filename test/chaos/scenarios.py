@@ -3,8 +3,6 @@
 prepare() happens before any fault; act() begins when the faults are armed; done() tells the undisturbed run
 that it has arrived, every other run is compared with what that one has reached.
 """
-import time
-
 from bed import objects
 from chaos.yard import BY_HAND, RESTORE_AFTER
 
@@ -98,8 +96,9 @@ class Dvfs(Scenario):
         yard.apply_policy(("m1", "m2", "m3"), DVFS)
 
     def done(self, yard):
-        return yard.site.governor("m1") == "powersave" and yard.idle() and \
-            yard.api.get("Node", "m1")["metadata"]["labels"].get("kwatt.dev/frequency") == "low"
+        labels = [yard.api.get("Node", m)["metadata"]["labels"].get("kwatt.dev/frequency") for m in ("m1", "m2")]
+        return yard.site.governor("m1") == "powersave" and yard.site.governor("m2") == "performance" and \
+            labels == ["low", "normal"] and yard.idle()
 
 
 class Capping(Scenario):
@@ -256,13 +255,3 @@ class Loss(Scenario):
 
 SCENARIOS = {one.name: one for one in (PowerOff(), Drain(), Wake(), Dvfs(), Capping(), Budget(), Deletion(), Release(),
                                        Abort(), Rush(), Suspend(), Recommend(), Loss())}
-SETTLE = 1.2  # seconds for which an end must stay as it is
-
-
-def settled(yard, condition, what):
-    """condition() holds, and still does after SETTLE."""
-    while True:
-        yard.wait(condition, what)
-        time.sleep(SETTLE)
-        if condition():
-            return

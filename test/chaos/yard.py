@@ -21,7 +21,7 @@ BY_HAND = "kwatt.dev/max-frequency-mhz"
 
 def patience(seconds=PATIENCE):
     """A wait's end in seconds: longer where other programs want the processors too. Only hangs meet it."""
-    return seconds * (1 + min(4.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+    return seconds * (1 + min(2.0, os.getloadavg()[0] / (os.cpu_count() or 1) / 4))
 
 
 class Yard:
