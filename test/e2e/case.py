@@ -48,6 +48,15 @@ class Case:
         self.machines += names
         return names
 
+    def add_each(self, *several):
+        """One machine for each of `several` fields, all at once; without waiting for their nodes."""
+        names = [f"{self.name}-{len(self.machines) + i + 1}" for i in range(len(several))]
+        self.site.add_machines(*({"name": name, "model": CHEAP_TO_BOOT, "wait": False, **fields,
+                                  "labels": {**fields.get("labels", {}), "case": self.name}}
+                                 for name, fields in zip(names, several)))
+        self.machines += names
+        return names
+
     def apply_policy(self, spec=None, name=None, base=FAST):
         """kubectl apply of a policy over this case's machines: `spec` laid over `base`."""
         name = name or self.name
