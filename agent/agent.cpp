@@ -333,7 +333,10 @@ bool Agent::stop_hardware() {
   stopped_ = true;
   if (!original_ || !held_.any()) return true;
   state_good_ = read_state();
-  const DesiredSettings left = without_controller(annotated_);
+  DesiredSettings left = without_controller(annotated_);
+  // The Node was not seen yet, so whether a cap of a budget must stay is unknown: a successor
+  // knows.
+  if (!node_known_) left.unreadable.push_back(Lever::cap);
   const Plan todo = plan(left, false);
   note(write_errors_, {}, "");
   write_hardware(todo);

@@ -161,4 +161,27 @@ struct Workload {
   std::int64_t replicas = 0;
 };
 
+// ---- kinds of others, watched only where the API server has them
+
+// core/v1 PodTemplate: the shape of a pod that does not run.
+struct PodTemplateObject {
+  ObjectMeta meta;
+  std::shared_ptr<const PodTemplate> spec;  // never null after decoding
+};
+
+// autoscaling.x-k8s.io/v1alpha1: room that somebody wants to be kept free, in pods of one shape.
+struct CapacityBuffer {
+  ObjectMeta meta;
+  std::string strategy;       // "" or buffer.x-k8s.io/active-capacity; others are a cloud's own
+  std::string template_name;  // PodTemplate in its namespace: status's, else spec's; "": none known
+  std::optional<std::int64_t> replicas;  // status's, else spec's
+  std::optional<Resources> limits;       // all its pods together request no more than this
+};
+
+// remediation.medik8s.io/v1alpha1: nodes that are fenced when they stay unready.
+struct NodeHealthCheck {
+  ObjectMeta meta;
+  LabelSelector selector;
+};
+
 }  // namespace kwatt::api

@@ -133,6 +133,11 @@ struct Pod {
   PodStatus status;
 };
 
+struct PodTemplateObject {
+  ObjectMeta meta;
+  Pod pod;  // without a name or status
+};
+
 }  // namespace kwatt::api::wire
 
 namespace kwatt::api {

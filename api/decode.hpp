@@ -18,7 +18,8 @@
 //
 // Decodable: EnergyPolicy, NodePower (and their specs and status), Status, and the core kinds Pod,
 // Node, PodDisruptionBudget, PersistentVolumeClaim, PersistentVolume, VolumeAttachment, Lease,
-// Workload. Items of a list carry no kind: Workload::kind is empty there, the caller knows it.
+// Workload, PodTemplateObject, CapacityBuffer, NodeHealthCheck. Items of a list carry no kind:
+// Workload::kind is empty there, the caller knows it.
 #include <functional>
 #include <span>
 #include <string>
@@ -55,6 +56,9 @@ Result<void> decode_into(MutableJson json, PersistentVolume& out, Interner* inte
 Result<void> decode_into(MutableJson json, VolumeAttachment& out, Interner* interner);
 Result<void> decode_into(MutableJson json, Lease& out, Interner* interner);
 Result<void> decode_into(MutableJson json, Workload& out, Interner* interner);
+Result<void> decode_into(MutableJson json, PodTemplateObject& out, Interner* interner);
+Result<void> decode_into(MutableJson json, CapacityBuffer& out, Interner* interner);
+Result<void> decode_into(MutableJson json, NodeHealthCheck& out, Interner* interner);
 template <class T>
 Result<void> decode_into(MutableJson json, T& out, Interner*) {
   return decode_into(json, type_of<T>(), &out);

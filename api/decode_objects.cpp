@@ -83,6 +83,33 @@ struct Workload {
   WorkloadSpec spec;
 };
 
+struct LocalReference {
+  std::string name;
+};
+struct BufferSpec {
+  std::string strategy;
+  LocalReference pod_template;
+  std::optional<std::int64_t> replicas;
+  ResourceList limits;
+};
+struct BufferStatus {
+  LocalReference pod_template;
+  std::optional<std::int64_t> replicas;
+};
+struct CapacityBuffer {
+  ObjectMeta meta;
+  BufferSpec spec;
+  BufferStatus status;
+};
+
+struct HealthCheckSpec {
+  LabelSelector selector;
+};
+struct HealthCheck {
+  ObjectMeta meta;
+  HealthCheckSpec spec;
+};
+
 struct ListMetadata {
   std::string resource_version, continue_token;
   std::int64_t remaining_item_count = 0;
@@ -133,6 +160,19 @@ KWATT_WIRE(wire::LeaseSpec, field<&wire::LeaseSpec::holder_identity>("holderIden
            field<&wire::LeaseSpec::lease_transitions>("leaseTransitions"),
            field<&wire::LeaseSpec::acquire_time>("acquireTime"),
            field<&wire::LeaseSpec::renew_time>("renewTime"));
+KWATT_WIRE(wire::LocalReference, field<&wire::LocalReference::name>("name"));
+KWATT_WIRE(wire::BufferSpec, field<&wire::BufferSpec::strategy>("provisioningStrategy"),
+           field<&wire::BufferSpec::pod_template>("podTemplateRef"),
+           field<&wire::BufferSpec::replicas>("replicas"),
+           field<&wire::BufferSpec::limits>("limits"));
+KWATT_WIRE(wire::BufferStatus, field<&wire::BufferStatus::pod_template>("podTemplateRef"),
+           field<&wire::BufferStatus::replicas>("replicas"));
+KWATT_WIRE(wire::CapacityBuffer, field<&wire::CapacityBuffer::meta>("metadata"),
+           field<&wire::CapacityBuffer::spec>("spec"),
+           field<&wire::CapacityBuffer::status>("status"));
+KWATT_WIRE(wire::HealthCheckSpec, field<&wire::HealthCheckSpec::selector>("selector"));
+KWATT_WIRE(wire::HealthCheck, field<&wire::HealthCheck::meta>("metadata"),
+           field<&wire::HealthCheck::spec>("spec"));
 KWATT_WIRE(wire::Lease, field<&wire::Lease::meta>("metadata"), field<&wire::Lease::spec>("spec"));
 KWATT_WIRE(wire::WorkloadSpec, field<&wire::WorkloadSpec::replicas>("replicas"));
 KWATT_WIRE(wire::Workload, field<&wire::Workload::kind>("kind"),
@@ -302,6 +342,28 @@ Result<void> decode_into(MutableJson json, Workload& out, Interner*) {
   wire::Workload workload;
   if (auto done = decode_wire(json, workload); !done) return done;
   out = {std::move(workload.meta), std::move(workload.kind), workload.spec.replicas};
+  return {};
+}
+
+Result<void> decode_into(MutableJson json, CapacityBuffer& out, Interner*) {
+  wire::CapacityBuffer buffer;
+  if (auto done = decode_wire(json, buffer); !done) return done;
+  out = CapacityBuffer{};
+  out.meta = std::move(buffer.meta);
+  out.strategy = std::move(buffer.spec.strategy);
+  // What the buffer's own controller has worked out counts before what was asked for.
+  out.template_name =
+      std::move(buffer.status.pod_template.name.empty() ? buffer.spec.pod_template.name
+                                                        : buffer.status.pod_template.name);
+  out.replicas = buffer.status.replicas ? buffer.status.replicas : buffer.spec.replicas;
+  if (buffer.spec.limits.value != Resources{}) out.limits = std::move(buffer.spec.limits.value);
+  return {};
+}
+
+Result<void> decode_into(MutableJson json, NodeHealthCheck& out, Interner*) {
+  wire::HealthCheck check;
+  if (auto done = decode_wire(json, check); !done) return done;
+  out = {std::move(check.meta), std::move(check.spec.selector)};
   return {};
 }
 

@@ -73,6 +73,8 @@ KWATT_WIRE(wire::PodStatus, field<&wire::PodStatus::phase>("phase"),
            field<&wire::PodStatus::conditions>("conditions"));
 KWATT_WIRE(wire::Pod, field<&wire::Pod::meta>("metadata"), field<&wire::Pod::spec>("spec"),
            field<&wire::Pod::status>("status"));
+KWATT_WIRE(wire::PodTemplateObject, field<&wire::PodTemplateObject::meta>("metadata"),
+           field<&wire::PodTemplateObject::pod>("template"));
 
 namespace {
 
@@ -302,6 +304,18 @@ Result<void> decode_into(MutableJson json, Pod& out, Interner* interner) {
   out.phase = phase_of(pod.status.phase);
   take_conditions(out, pod.status.conditions);
   PodTemplate made = make_template(pod, out.name, out.daemon());
+  out.spec = interner != nullptr ? interner->intern(std::move(made))
+                                 : std::make_shared<const PodTemplate>(std::move(made));
+  return {};
+}
+
+Result<void> decode_into(MutableJson json, PodTemplateObject& out, Interner* interner) {
+  wire::PodTemplateObject object;
+  if (auto done = decode_into(json, type_of<wire::PodTemplateObject>(), &object); !done)
+    return done;
+  out = PodTemplateObject{};
+  out.meta = std::move(object.meta);
+  PodTemplate made = make_template(object.pod, out.meta.name, false);
   out.spec = interner != nullptr ? interner->intern(std::move(made))
                                  : std::make_shared<const PodTemplate>(std::move(made));
   return {};

@@ -178,7 +178,8 @@ struct Describe<DisruptionSpec> {
   static constexpr std::string_view name = "DisruptionSpec";
   static constexpr auto fields =
       std::array{written<&DisruptionSpec::budgets>("budgets"),
-                 written<&DisruptionSpec::respect_do_not_disrupt>("respectDoNotDisrupt")};
+                 written<&DisruptionSpec::respect_do_not_disrupt>("respectDoNotDisrupt"),
+                 written<&DisruptionSpec::min_replicas>("minReplicas")};
 };
 
 template <>
@@ -260,9 +261,10 @@ struct Describe<CappingStatus> {
 template <>
 struct Describe<BudgetStatus> {
   static constexpr std::string_view name = "BudgetStatus";
-  static constexpr auto fields = std::array{
-      written<&BudgetStatus::name>("name"), written<&BudgetStatus::allowed>("allowed"),
-      written<&BudgetStatus::used>("used"), field<&BudgetStatus::active_until>("activeUntil")};
+  static constexpr auto fields =
+      std::array{written<&BudgetStatus::name>("name"), written<&BudgetStatus::allowed>("allowed"),
+                 written<&BudgetStatus::used>("used"), field<&BudgetStatus::binds>("binds"),
+                 field<&BudgetStatus::active_until>("activeUntil")};
 };
 
 template <>

@@ -11,7 +11,7 @@ struct Words<PowerState> {
 };
 template <>
 struct Words<Desired> {
-  static constexpr std::array<std::string_view, 3> words{"None", "On", "Off"};
+  static constexpr std::array<std::string_view, 3> words{"Keep", "On", "Off"};
 };
 template <>
 struct Words<OperationKind> {
@@ -68,7 +68,7 @@ template <>
 struct Describe<NodeDecision> {
   static constexpr std::string_view name = "NodeDecision";
   static constexpr auto fields =
-      std::array{field<&NodeDecision::desired>("desired"), field<&NodeDecision::reason>("reason"),
+      std::array{written<&NodeDecision::desired>("desired"), field<&NodeDecision::reason>("reason"),
                  field<&NodeDecision::message>("message"), field<&NodeDecision::policy>("policy"),
                  field<&NodeDecision::since>("since")};
 };

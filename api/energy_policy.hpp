@@ -150,6 +150,7 @@ struct Budget {
 struct DisruptionSpec {
   std::vector<Budget> budgets{Budget{}};
   bool respect_do_not_disrupt = true;
+  std::int64_t min_replicas = 0;  // pods whose owner wants fewer replicas are not moved
   bool operator==(const DisruptionSpec&) const = default;
 };
 
@@ -213,6 +214,7 @@ struct CappingStatus {
 struct BudgetStatus {
   std::string name;
   std::int64_t allowed = 0, used = 0;
+  bool binds = false;  // the strictest of those in force for some reason
   std::optional<TimePoint> active_until;
   bool operator==(const BudgetStatus&) const = default;
 };

@@ -221,6 +221,7 @@ void check_schedule(const Budget& budget, const std::string& path, Problems& out
 
 void check(const DisruptionSpec& disruption, Problems& out) {
   out.size("spec.disruption.budgets", disruption.budgets.size(), 32);
+  out.within("spec.disruption.minReplicas", disruption.min_replicas, 0, 1000);
   std::set<std::string> names;
   for (std::size_t i = 0; i < disruption.budgets.size(); ++i) {
     const Budget& budget = disruption.budgets[i];

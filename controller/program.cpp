@@ -10,9 +10,11 @@
 #include <fmt/format.h>
 
 #include "controller/informers.hpp"
+#include "controller/other_kinds.hpp"
 #include "kube/credentials.hpp"
 #include "kube/indexes.hpp"
 #include "kube/lease_election.hpp"
+#include "models/power_curve.hpp"
 #include "net/run.hpp"
 #include "net/server.hpp"
 #include "reconcilers/policy_pass.hpp"
@@ -51,6 +53,7 @@ struct Program::Impl {
 
   std::unique_ptr<kube::Client> client;
   std::optional<Informers> informers;
+  std::optional<OtherKinds> other_kinds;
   std::optional<telemetry::SampleStore> samples;
   std::optional<reconcilers::Drivers> drivers;
   std::optional<reconcilers::ClusterView> view;
@@ -73,6 +76,14 @@ struct Program::Impl {
   void want_pass() {
     pass_wanted = true;
     pass_signal.notify_all();
+  }
+
+  // Of a machine whose NodePower says what it draws; others may draw anything.
+  std::optional<Milliwatts> machine_maximum(const std::string& node) {
+    const auto machine = view->machine(node);
+    if (machine == nullptr) return std::nullopt;
+    const auto model = models::model_of(machine->spec.model, Millicores{0});
+    return model.specified ? std::optional{model.curve.maximum()} : std::nullopt;
   }
 
   Result<void> construct();
@@ -101,11 +112,13 @@ Result<void> Program::Impl::construct() {
                               .burst = options.client_burst},
                              clock);
   informers.emplace(*client, clock, metrics);
+  other_kinds.emplace(*client, clock, metrics);
   samples.emplace(sample_options(options));
   drivers.emplace(executor, *client, options.namespace_name, clock);
   view.emplace(informers->stores(), *samples, clock,
                reconcilers::ViewOptions{.own_node = options.node_name},
                [this](const std::string& address) { return drivers->understands(address); });
+  view->watch(other_kinds->stores());
   events.emplace(
       executor, *client,
       kube::EventRecorderOptions{.controller = "kwatt.dev/controller", .instance = lease.identity},
@@ -135,7 +148,7 @@ Result<void> Program::Impl::construct() {
       kube::ControllerOptions{
           .name = "nodepower", .workers = options.machine_workers, .drain = options.shutdown_grace},
       [this](std::string key) { return machines->reconcile(std::move(key)); }, clock, metrics);
-  pass.emplace(planning, *client, *view, *machines, migrations, metrics, fence,
+  pass.emplace(planning, *client, *view, *machines, migrations, *events, metrics, fence,
                [this](const std::string& node) { machine_loop->enqueue(node); });
   reviewer.emplace(*client, clock);
   return {};
@@ -172,7 +185,8 @@ Result<void> Program::Impl::start_servers() {
            .clock = clock,
            .metrics = metrics,
            .leading = [this] { return election->leading(); },
-           .first_sample = [this](const std::string& node) { machine_loop->enqueue(node); }}),
+           .first_sample = [this](const std::string& node) { machine_loop->enqueue(node); },
+           .machine_maximum = [this](const std::string& node) { return machine_maximum(node); }}),
       [this] { return server_tls->current(); });
   if (auto started = ingest_server->start(); !started) return started.error();
   return {};
@@ -301,6 +315,7 @@ net::Task<int> Program::run() {
     co_return 1;
   }
   self.informers->start(executor);
+  self.other_kinds->start(executor);
   asio::co_spawn(executor, self.events->run(), asio::detached);
   if (auto ready = co_await self.informers->wait_until_ready(kStoresTimeout); !ready) {
     log::error("the caches did not fill", {{"error", ready.error()}});

@@ -37,6 +37,10 @@ const Resource& secrets();
 const Resource& token_reviews();
 const Resource& energy_policies();
 const Resource& node_powers();
+// Of others; the API server may not have them.
+const Resource& pod_templates();
+const Resource& capacity_buffers();
+const Resource& node_health_checks();
 }  // namespace resources
 
 // Constructors, because GCC 12 copies an aggregate's braces inside `co_await f({"", name})` bit by

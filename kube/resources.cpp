@@ -27,6 +27,9 @@ KWATT_RESOURCE(secrets, "", "v1", "secrets", true)
 KWATT_RESOURCE(token_reviews, "authentication.k8s.io", "v1", "tokenreviews", false)
 KWATT_RESOURCE(energy_policies, "kwatt.dev", "v1alpha1", "energypolicies", false)
 KWATT_RESOURCE(node_powers, "kwatt.dev", "v1alpha1", "nodepowers", false)
+KWATT_RESOURCE(pod_templates, "", "v1", "podtemplates", true)
+KWATT_RESOURCE(capacity_buffers, "autoscaling.x-k8s.io", "v1alpha1", "capacitybuffers", true)
+KWATT_RESOURCE(node_health_checks, "remediation.medik8s.io", "v1alpha1", "nodehealthchecks", false)
 
 #undef KWATT_RESOURCE
 

@@ -31,7 +31,7 @@ class Admission {
 
   std::optional<Verdict> operator()(const PowerOn&) const {
     if (auto verdict = common()) return verdict;
-    if (!can_be_recalled(node_.operation())) {
+    if (!can_be_called_off(node_.operation())) {
       if (auto verdict = busy()) return verdict;
     }
     if (!node_.has_driver && node_.power_state() != api::PowerState::On) {

@@ -1,10 +1,12 @@
 // Disruption budgets in Karpenter's shape.
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "api/window.hpp"
+#include "api/words.hpp"
 #include "planner/guards.hpp"
 
 namespace kwatt::planner {
@@ -46,31 +48,38 @@ DisruptionBudgets::DisruptionBudgets(const Snapshot& snapshot, const api::Disrup
   }
 }
 
-std::optional<Verdict> DisruptionBudgets::refuse(Reason reason) const {
-  const Active* tightest = nullptr;
+const DisruptionBudgets::Active* DisruptionBudgets::tightest(std::string_view reason) const {
+  const Active* least = nullptr;
   for (const Active& active : active_) {
     const bool concerned =
-        active.reasons.empty() || std::find(active.reasons.begin(), active.reasons.end(),
-                                            api::to_string(reason)) != active.reasons.end();
+        active.reasons.empty() ||
+        std::find(active.reasons.begin(), active.reasons.end(), reason) != active.reasons.end();
     if (!concerned) continue;
-    if (tightest == nullptr || active.allowed < tightest->allowed) tightest = &active;
+    if (least == nullptr || active.allowed < least->allowed) least = &active;
   }
-  if (tightest == nullptr || used_ < tightest->allowed) return std::nullopt;
-  if (tightest->closed || (tightest->allowed == 0 && tightest->until)) {
-    return Verdict{Reason::Window,
-                   tightest->until ? fmt::format("budget {} allows nothing until {}",
-                                                 tightest->name, format_rfc3339(*tightest->until))
-                                   : fmt::format("budget {} allows nothing", tightest->name)};
+  return least;
+}
+
+std::optional<Verdict> DisruptionBudgets::refuse(Reason reason) const {
+  const Active* least = tightest(api::to_string(reason));
+  if (least == nullptr || used_ < least->allowed) return std::nullopt;
+  if (least->closed || (least->allowed == 0 && least->until)) {
+    return Verdict{Reason::Window, least->until
+                                       ? fmt::format("budget {} allows nothing until {}",
+                                                     least->name, format_rfc3339(*least->until))
+                                       : fmt::format("budget {} allows nothing", least->name)};
   }
   return Verdict{Reason::BudgetExhausted,
-                 fmt::format("budget {} allows {} nodes at a time, {} are in use", tightest->name,
-                             tightest->allowed, used_)};
+                 fmt::format("budget {} allows {} nodes at a time, {} are in use", least->name,
+                             least->allowed, used_)};
 }
 
 std::vector<BudgetUse> DisruptionBudgets::uses() const {
   std::vector<BudgetUse> uses;
+  std::set<const Active*> binding;
+  for (const std::string_view reason : api::kBudgetReasons) binding.insert(tightest(reason));
   for (const Active& active : active_) {
-    uses.push_back({active.name, active.allowed, used_, active.until});
+    uses.push_back({active.name, active.allowed, used_, binding.count(&active) > 0, active.until});
   }
   return uses;
 }

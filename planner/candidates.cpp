@@ -34,7 +34,7 @@ std::string_view do_not_disrupt(const api::StringMap& annotations) {
 }
 
 Candidates::Candidates(const Snapshot& snapshot, const api::DisruptionSpec& disruption)
-    : disruption_(disruption) {
+    : snapshot_(snapshot), disruption_(disruption) {
   for (const auto& budget : snapshot.budgets) {
     if (budget->has_selector) by_namespace_[budget->meta.namespace_name].push_back(budget.get());
   }
@@ -51,6 +51,17 @@ const Candidates::Budgets& Candidates::budgets_of(const api::Pod& pod) const {
     }
   }
   return at->second;
+}
+
+// disruption.minReplicas; owners whose wanted replicas are not known (a Job) are not asked.
+std::optional<std::string> Candidates::too_few(const api::Pod& pod) const {
+  if (disruption_.min_replicas <= 0) return std::nullopt;
+  const auto wanted = snapshot_.replicas.find(pod.owner->uid);
+  if (wanted == snapshot_.replicas.end() || wanted->second >= disruption_.min_replicas) {
+    return std::nullopt;
+  }
+  return fmt::format("belongs to {} {} of {} replicas; disruption.minReplicas is {}",
+                     pod.owner->kind, pod.owner->name, wanted->second, disruption_.min_replicas);
 }
 
 std::optional<Verdict> Candidates::immovable(const api::Pod& pod) const {
@@ -79,6 +90,7 @@ std::optional<Verdict> Candidates::immovable(const api::Pod& pod) const {
       return verdict(Reason::PodNotMovable, pod,
                      fmt::format("belongs to a {}, which may not replace it", pod.owner->kind));
     }
+    if (auto why = too_few(pod)) return verdict(Reason::PodNotMovable, pod, *why);
     if (pod.spec->local_storage) {
       return verdict(Reason::LocalStorage, pod, "has local storage that would be lost");
     }

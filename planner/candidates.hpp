@@ -25,6 +25,9 @@ class Candidates {
   using Budgets = std::vector<const api::PodDisruptionBudget*>;
   const Budgets& budgets_of(const api::Pod& pod) const;
 
+  std::optional<std::string> too_few(const api::Pod& pod) const;
+
+  const Snapshot& snapshot_;
   const api::DisruptionSpec& disruption_;
   std::unordered_map<std::string, Budgets> by_namespace_;
   mutable std::unordered_map<std::string, std::unordered_map<const api::PodTemplate*, Budgets>>

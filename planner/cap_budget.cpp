@@ -54,6 +54,7 @@ CapFacts cap_facts(const NodeView& node) {
     facts.cap_min = given.min_watts > 0 ? given.min_watts : report.cap_min_watts;
   }
   facts.requested = our_cap(*node.node);
+  facts.kept = facts.requested && request_on(*node.node).keep_cap;
   facts.bound =
       facts.requested ? bound_under(node, *facts.requested, facts.maximum) : facts.maximum;
   const api::Operation& operation = node.operation();

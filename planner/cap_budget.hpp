@@ -13,6 +13,7 @@ struct CapFacts {
   std::int64_t maximum = 0;               // uncapped
   std::int64_t cap_min = 0, cap_max = 0;  // 0, 0: it cannot be capped
   std::optional<std::int64_t> requested;  // our cap annotation
+  bool kept = false;                      // its request says keepCap
   // An upper bound of what the machine draws now and until the next pass: a cap counts only once
   // the agent has confirmed it; while an operation changes it, the higher value counts.
   std::int64_t bound = 0;

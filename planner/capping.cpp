@@ -127,7 +127,8 @@ class CappingLever {
                  fmt::format("draws {}, below {} %: released", power_text(seen),
                              spec_.release_percent_of_max));
     }
-    if (*seen.facts.requested == seen.target) {
+    // A cap that a former budget has marked to be kept is asked for anew, without the mark.
+    if (*seen.facts.requested == seen.target && !seen.facts.kept) {
       return refuse(*seen.node, {Reason::PowerHigh, fmt::format("capped at {} W, draws {}",
                                                                 seen.target, power_text(seen))});
     }
@@ -246,6 +247,11 @@ class CappingLever {
     const std::int64_t least =
         std::max(kLeastChangeWatts, facts.maximum * kLeastChangePercent / 100);
     const bool to_the_end = !wanted && facts.requested.has_value();
+    // A cap from before the budget would end with the controller or an agent: first it is marked.
+    if (facts.requested && !facts.kept && (then > now || now - then < least)) {
+      return cap(seen, facts.requested, Reason::PowerHigh,
+                 share + "; it shall last when the controller is gone");
+    }
     if (then == now && !to_the_end) return refuse(node, settled);
     if (std::abs(then - now) < least && !exceeded && !to_the_end) return refuse(node, settled);
     if (then < now) {
@@ -265,11 +271,26 @@ class CappingLever {
   std::vector<Seen> nodes_;
 };
 
+// Who switches capping off wants no caps: those of a budget would stay even without a controller.
+Proposal give_back(const Pass& pass) {
+  Proposal proposal;
+  for (const NodeName& name : pass.selected) {
+    const auto found = pass.snapshot.nodes.find(name);
+    if (found == pass.snapshot.nodes.end() || !is_running(found->second)) continue;
+    const NodeView& node = found->second;
+    if (!cap_facts(node).requested || settings_refused(pass, node, cap_key())) continue;
+    proposal.actions.push_back(action_on(pass, node, SetCap{}, Reason::LeverDisabled,
+                                         "capping.enabled is false: its cap is given back",
+                                         Milliwatts{}));
+  }
+  return proposal;
+}
+
 }  // namespace
 
 Proposal capping(Pass& pass) {
   Proposal proposal;
-  if (!pass.spec.capping.enabled) return proposal;
+  if (!pass.spec.capping.enabled) return give_back(pass);
   CappingLever{pass, proposal}.run();
   return proposal;
 }

@@ -60,6 +60,11 @@ Override override_of(const NodeView& node, TimePoint now) {
   return *result.until <= now ? Override{} : result;
 }
 
+std::string override_problem(std::string_view value) {
+  return fmt::format("{}={} is not understood (on|off[,until=RFC 3339])", names::kOverride,
+                     value.substr(0, 80));
+}
+
 Tier tier_of(const NodeView& node, TimePoint now) {
   if (node.power_state() != api::PowerState::On || !node.ready || node.node->unschedulable ||
       leaving(node.operation()) || node.node->meta.deletion_timestamp.has_value() ||

@@ -24,5 +24,7 @@ struct Override {
   std::optional<TimePoint> until;
 };
 Override override_of(const NodeView& node, TimePoint now);
+// The sentence for a value that is not understood.
+std::string override_problem(std::string_view value);
 
 }  // namespace kwatt::planner

@@ -60,6 +60,12 @@ Permille busy_at(const api::AgentReport& report, const api::FrequencyLevel& leve
   return Permille{utilization.count() * report.hardware_max_mhz / megahertz};
 }
 
+bool holds_frequency(const NodeView& node) {
+  const RequestNote note = request_on(*node.node);
+  return std::any_of(frequency_keys().begin(), frequency_keys().end(),
+                     [&](const auto& key) { return note.keys.count(key) > 0; });
+}
+
 class DvfsLever {
  public:
   DvfsLever(Pass& pass, Proposal& proposal)
@@ -144,10 +150,7 @@ class DvfsLever {
     }
     const api::AgentRequest request = request_of(level);
     if (request == api::AgentRequest{}) {
-      const RequestNote note = request_on(*node.node);
-      const bool ours = std::any_of(frequency_keys().begin(), frequency_keys().end(),
-                                    [&](const auto& key) { return note.keys.count(key) > 0; });
-      if (!ours) return refuse(node, {reason, load + ": left to the driver"});
+      if (!holds_frequency(node)) return refuse(node, {reason, load + ": left to the driver"});
     }
     if (auto verdict = out_of_range(node.machine->status.report, level)) {
       return refuse(node, std::move(*verdict));
@@ -213,11 +216,26 @@ class DvfsLever {
   Candidates candidates_;
 };
 
+// Who switches dvfs off wants the machines' own settings back.
+Proposal give_back(const Pass& pass) {
+  Proposal proposal;
+  for (const NodeName& name : pass.selected) {
+    const auto found = pass.snapshot.nodes.find(name);
+    if (found == pass.snapshot.nodes.end() || !is_running(found->second)) continue;
+    const NodeView& node = found->second;
+    if (!holds_frequency(node) || settings_refused(pass, node, frequency_keys())) continue;
+    proposal.actions.push_back(
+        action_on(pass, node, SetFrequency{api::FrequencyLevel{}, false}, Reason::LeverDisabled,
+                  "dvfs.enabled is false: its own frequency settings return", Milliwatts{}));
+  }
+  return proposal;
+}
+
 }  // namespace
 
 Proposal dvfs(Pass& pass) {
   Proposal proposal;
-  if (!pass.spec.dvfs.enabled) return proposal;
+  if (!pass.spec.dvfs.enabled) return give_back(pass);
   DvfsLever{pass, proposal}.run();
   return proposal;
 }

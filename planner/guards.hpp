@@ -46,6 +46,9 @@ class DisruptionBudgets {
     std::optional<TimePoint> until;
     bool closed = false;
   };
+  // The strictest of those that concern this reason; nullptr: none does.
+  const Active* tightest(std::string_view reason) const;
+
   std::vector<Active> active_;
   std::int64_t used_ = 0;
 };

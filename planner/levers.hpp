@@ -18,6 +18,8 @@ struct Demand {
   // Unschedulable for lack of resources: they fit no awake node but an off one (or one that is
   // coming up). In the order in which kube-scheduler would take them.
   std::vector<std::shared_ptr<const api::Pod>> waiting;
+  // Awake nodes on which a CapacityBuffer has its room, with its name.
+  std::map<NodeName, std::string> kept_for;
 };
 
 // What all levers of one pass share.

@@ -43,6 +43,10 @@ bool dormant(const NodeView& node) {
   }
 }
 
+std::string_view buffer_of(const api::Pod& pod) {
+  return pod.annotations.get(names::kBuffer);
+}
+
 Duration pending_since(const api::Pod& pod, TimePoint now) {
   if (pod.scheduled_transition) return now - *pod.scheduled_transition;
   if (pod.creation_timestamp) return now - *pod.creation_timestamp;
@@ -54,9 +58,10 @@ const Demand& settle(Pass& pass) {
   Demand& demand = pass.demand.emplace();
   std::vector<PodPtr> without_room;
   for (const PodPtr& pod : queue(pass.snapshot)) {
-    if (!pass.what_if.place(pod) && pod->scheduled == api::PodScheduled::unschedulable) {
-      without_room.push_back(pod);
-    }
+    const auto where = pass.what_if.place(pod);
+    const std::string_view buffer = buffer_of(*pod);
+    if (where && !buffer.empty()) demand.kept_for.emplace(*where, buffer);
+    if (!where && pod->scheduled == api::PodScheduled::unschedulable) without_room.push_back(pod);
   }
   if (without_room.empty()) return demand;
   const std::size_t before = pass.what_if.mark();

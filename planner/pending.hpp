@@ -17,6 +17,10 @@ const Demand& settle(Pass& pass);
 // An off node of ours (or one that is on its way up): could it be capacity again?
 bool dormant(const NodeView& node);
 
+// Pods that do not exist stand for the room of CapacityBuffers (names::kBuffer): unschedulable, of
+// the lowest priority. "" for a real pod, else the buffer's name.
+std::string_view buffer_of(const api::Pod& pod);
+
 // Since when the pod has been unschedulable.
 Duration pending_since(const api::Pod& pod, TimePoint now);
 

@@ -49,12 +49,13 @@ class Planning {
     }
     const Health health = health_of(snapshot_, selected_);
     if (health.all_unready()) {
-      plan_.halted = Reason::TooManyUnready;
+      halt("no selected node is Ready: nothing is done at all");
       forget_timers();
-      return all({Reason::NodeNotReady, "no selected node is Ready: nothing is done at all"});
+      stop_drains();
+      return all({Reason::NodeNotReady, plan_.halted_message});
     }
     if (spec_.suspend) return suspended();
-    if (health.tripped()) plan_.halted = Reason::TooManyUnready;
+    if (health.tripped()) halt(too_many_unready(health).message);
 
     for (const NodeName& name : selected_) skip_if_busy(name);
     pass_.idle_pool = idle_pool(pass_);
@@ -62,7 +63,7 @@ class Planning {
     cap();
     if (plan_.halted) {
       forget_timers();
-      stop(too_many_unready(health));
+      stop({*plan_.halted, plan_.halted_message});
     } else {
       take_capacity();
     }
@@ -79,6 +80,7 @@ class Planning {
 
   Plan all(const Verdict& verdict) {
     for (const NodeName& name : selected_) {
+      if (taken(name)) continue;
       const NodeView* node = find(name);
       plan_.verdicts[name] = node == nullptr ? verdict : fixed_verdict(*node).value_or(verdict);
     }
@@ -165,7 +167,21 @@ class Planning {
            steps::has_taint(*node.node, names::kPowerOffTaint);
   }
 
+  void halt(std::string why) {
+    plan_.halted = Reason::TooManyUnready;
+    plan_.halted_message = std::move(why);
+  }
+
+  // No more pods are evicted while a guard holds.
+  void stop_drains() {
+    for (Action& action : call_off(pass_, {*plan_.halted, plan_.halted_message})) {
+      chosen_.drop(action.node);
+      accept(std::move(action));
+    }
+  }
+
   void give_capacity() {
+    if (plan_.halted) stop_drains();
     for (const NodeName& name : selected_) {
       const NodeView* node = find(name);
       if (node == nullptr || chosen_.fixed(name) || !carries_marks(*node)) continue;
@@ -175,6 +191,7 @@ class Planning {
     }
     if (spec_.power_on.enabled) {
       for (Action& action : recall(pass_)) {
+        if (taken(action.node)) continue;
         chosen_.drop(action.node);
         accept(std::move(action));
       }

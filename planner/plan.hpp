@@ -70,6 +70,7 @@ struct Verdict {
 struct BudgetUse {
   std::string name;
   std::int64_t allowed = 0, used = 0;
+  bool binds = false;  // no other budget in force is stricter, for some reason at least
   std::optional<TimePoint> active_until;
 };
 
@@ -81,7 +82,8 @@ struct Plan {
   std::map<NodeName, api::NodeMemory> memory;  // only of nodes whose memory changed
   api::PolicyMemory policy_memory;
   std::vector<BudgetUse> budgets;
-  std::optional<Reason> halted;       // a guard stops all actions that take capacity away
+  std::optional<Reason> halted;       // a guard stops all actions that take capacity away …
+  std::string halted_message;         // … and why, in a sentence
   std::vector<std::string> pending;   // pods for which off nodes were considered, "ns/name"
   std::optional<Duration> next_wake;  // when the plan may change without any event
 };
@@ -134,6 +136,9 @@ inline constexpr std::string_view kPowerCap = "kwatt.dev/power-cap-watts";
 inline constexpr std::string_view kPowerState = "kwatt.dev/power-state";
 inline constexpr std::string_view kExclude = "kwatt.dev/exclude";
 inline constexpr std::string_view kOverride = "kwatt.dev/override";
+// On pods that do not exist: room that a CapacityBuffer wants, its "namespace/name" the value.
+inline constexpr std::string_view kBuffer = "kwatt.dev/capacity-buffer";
+inline constexpr std::string_view kReleasedBy = "kwatt.dev/released-by";
 inline constexpr std::string_view kLabelFrequency = "kwatt.dev/frequency";
 inline constexpr std::string_view kLabelCapped = "kwatt.dev/capped";
 inline constexpr std::string_view kLabelPower = "kwatt.dev/power";

@@ -46,7 +46,7 @@ class PowerOffLever {
         awake_count_(pass) {}
 
   void run() {
-    const bool pods_wait = !settle(pass_).waiting.empty();
+    settle(pass_);
     capacity_ = awake_capacity(pass_);
     load_ = measured_load(pass_);
     for (const NodeName& name : pass_.selected) {
@@ -55,7 +55,7 @@ class PowerOffLever {
       const NodeView& node = at->second;
       remember_idle(node);
       if (awake(node)) {
-        look_at(node, pods_wait);
+        look_at(node);
       } else if (!dormant(node)) {
         refuse(node, {Reason::InProgress, "on its way off"});
       }
@@ -90,7 +90,7 @@ class PowerOffLever {
     proposal_.refusals.insert_or_assign(node.name(), std::move(verdict));
   }
 
-  void look_at(const NodeView& node, bool pods_wait) {
+  void look_at(const NodeView& node) {
     const api::PowerOffSpec& spec = pass_.spec.power_off;
     if (!spec.enabled) return refuse(node, {Reason::LeverDisabled, "powerOff.enabled is false"});
     const bool held_off = override_of(node, pass_.snapshot.now).kind == Override::Kind::off;
@@ -105,10 +105,7 @@ class PowerOffLever {
     if (node.volume_attached && workload_count(node) == 0) {
       return refuse(node, {Reason::InUse, "a VolumeAttachment still names the node"});
     }
-    if (pods_wait) {
-      return refuse(node,
-                    {Reason::PendingPods, "pods wait for resources: nothing is switched off"});
-    }
+    if (auto verdict = waited_for()) return refuse(node, std::move(*verdict));
     if (spec.wake_test == api::WakeTest::Manual && !wake_trusted(pass_, node)) {
       return refuse(node, {Reason::WakeNotVerified,
                            fmt::format("run `kubectl kwatt wake-test {}` first", node.name())});
@@ -117,9 +114,26 @@ class PowerOffLever {
     idle_.push_back(&node);
   }
 
+  // Nothing is switched off while pods, or buffers, wait for resources.
+  std::optional<Verdict> waited_for() const {
+    const auto& waiting = pass_.demand->waiting;
+    if (waiting.empty()) return std::nullopt;
+    for (const auto& pod : waiting) {
+      if (buffer_of(*pod).empty()) {
+        return Verdict{Reason::PendingPods, "pods wait for resources: nothing is switched off"};
+      }
+    }
+    return Verdict{Reason::Headroom, fmt::format("CapacityBuffer {} has not all of its room",
+                                                 buffer_of(*waiting.front()))};
+  }
+
   Verdict use_of(const NodeView& node) const {
     const std::size_t pods = workload_count(node);
     const std::int64_t incoming = pass_.what_if.incoming(node.name());
+    const auto kept = pass_.demand->kept_for.find(node.name());
+    if (pods == 0 && kept != pass_.demand->kept_for.end()) {
+      return {Reason::Headroom, fmt::format("CapacityBuffer {} has its room here", kept->second)};
+    }
     if (pods == 0 || incoming > 0) {
       return {Reason::InUse, fmt::format("{} more {} expected here", incoming,
                                          incoming == 1 ? "pod is" : "pods are")};

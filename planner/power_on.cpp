@@ -1,5 +1,6 @@
 // Power on: for pods that wait for resources, high load, headroom, and people's overrides.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -86,7 +87,9 @@ class PowerOnLever {
   void run(const api::PolicyMemory& memory, api::PolicyMemory& next_memory,
            std::vector<std::string>& pending) {
     const Demand& demand = settle(pass_);
-    for (const PodPtr& pod : demand.waiting) pending.push_back(pod->key());
+    for (const PodPtr& pod : demand.waiting) {
+      if (buffer_of(*pod).empty()) pending.push_back(pod->key());
+    }
     // What is woken here is not there yet: the levers after this one must not count on it.
     const std::size_t mark = pass_.what_if.mark();
     for (const NodeView* node : coming_) pass_.what_if.assume_awake(node->name());
@@ -153,7 +156,21 @@ class PowerOnLever {
     if (!allowed()) return;
     for (const WakeChoice& choice : choose_nodes(pass_, pods, candidates_, allowance_)) {
       std::vector<std::string> names;
-      for (const PodPtr& pod : choice.pods) names.push_back(pod->key());
+      std::set<std::string> buffers;
+      for (const PodPtr& pod : choice.pods) {
+        const std::string_view buffer = buffer_of(*pod);
+        if (buffer.empty())
+          names.push_back(pod->key());
+        else
+          buffers.emplace(buffer);
+      }
+      if (names.empty()) {
+        wake(*choice.node, Reason::Headroom,
+             fmt::format("room for {} pods of CapacityBuffer {}; adds {}", choice.pods.size(),
+                         list_text({buffers.begin(), buffers.end()}), watts_text(choice.increase)),
+             choice.increase);
+        continue;
+      }
       wake(*choice.node, Reason::PendingPods,
            fmt::format("woken for {} pending {}: {}; adds {}", names.size(),
                        names.size() == 1 ? "pod" : "pods", list_text(names),
@@ -233,7 +250,11 @@ class PowerOnLever {
 
   void refuse(const WakeCandidate& left) {
     Verdict verdict{Reason::Idle, "stays off: nothing needs it"};
-    if (limited_) {
+    const api::Node& node = *left.node->node;
+    if (override_of(*left.node, pass_.snapshot.now).kind == Override::Kind::not_understood) {
+      verdict = {Reason::Manual,
+                 override_problem(node.meta.annotations.get(names::kOverride)) + ": stays off"};
+    } else if (limited_) {
       verdict = {Reason::RateLimited, fmt::format("powerOn.maxPerMinute {} is used up",
                                                   pass_.spec.power_on.max_per_minute)};
     } else if (resting(*left.node, pass_)) {

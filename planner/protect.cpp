@@ -18,10 +18,59 @@ constexpr std::array<std::string_view, 5> kForeignTaints = {
     "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
     "karpenter.sh/disrupted", "karpenter.sh/disruption", "medik8s.io/drain"};
 
-// A node owned by Karpenter is replaced as soon as it is off.
-constexpr std::string_view kKarpenterPool = "karpenter.sh/nodepool";
+// Controllers that own a node for good, by the label or annotation by which it is known: they would
+// replace or fence a machine that is off. People say with kwatt.dev/released-by, by these words,
+// that one of them was told to leave it alone (docs/how-to/live-with-other-controllers.md).
+struct Owner {
+  std::string_view word, mark, name;
+  bool annotation = false;
+};
+constexpr std::array<Owner, 6> kOwners = {{
+    {"karpenter", "karpenter.sh/nodepool", "Karpenter's pool"},
+    {"cluster-autoscaler", "eks.amazonaws.com/nodegroup", "the autoscaled node group"},
+    {"cluster-autoscaler", "cloud.google.com/gke-nodepool", "the autoscaled node pool"},
+    {"cluster-autoscaler", "kubernetes.azure.com/agentpool", "the autoscaled agent pool"},
+    {"cluster-api", "cluster.x-k8s.io/machine", "Cluster API's machine", true},
+    {"cluster-api", "machine.openshift.io/machine", "the Machine API's machine", true},
+}};
+// Planned maintenance of the host, as Metal3's tools mark it.
+constexpr std::string_view kMaintenance = "lifecycle.metal3.io/maintenance";
+// medik8s' own way to keep its remediation away from a node.
+constexpr std::string_view kNoRemediation = "remediation.medik8s.io/exclude-from-remediation";
 constexpr std::string_view kScaleDownDisabled =
     "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+
+// "karpenter,cluster-api" names the word?
+bool lists(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view entry = list.substr(0, comma);
+    while (entry.starts_with(' ')) entry.remove_prefix(1);
+    while (entry.ends_with(' ')) entry.remove_suffix(1);
+    if (entry == word) return true;
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+  }
+  return false;
+}
+
+std::optional<Verdict> owned_by_others(const NodeView& node) {
+  const api::ObjectMeta& meta = node.node->meta;
+  const std::string_view released = meta.annotations.get(names::kReleasedBy);
+  for (const Owner& owner : kOwners) {
+    const std::string* mark = (owner.annotation ? meta.annotations : meta.labels).find(owner.mark);
+    if (mark == nullptr || lists(released, owner.word)) continue;
+    return Verdict{Reason::ForeignOwner,
+                   fmt::format("the node belongs to {} {}, which would replace it; if it was told "
+                               "not to, annotate {}={}",
+                               owner.name, *mark, names::kReleasedBy, owner.word)};
+  }
+  if (!node.health_check.empty() && meta.labels.get(kNoRemediation) != "true") {
+    return Verdict{Reason::ForeignOwner,
+                   fmt::format("NodeHealthCheck {} would fence it; label it {}=true",
+                               node.health_check, kNoRemediation)};
+  }
+  return std::nullopt;
+}
 
 // What people have said about the node.
 std::optional<Verdict> held(const Pass& pass, const NodeView& node) {
@@ -35,8 +84,7 @@ std::optional<Verdict> held(const Pass& pass, const NodeView& node) {
   if (override.kind == Override::Kind::not_understood) {
     return Verdict{
         Reason::Manual,
-        fmt::format("{}={} is not understood (on|off[,until=RFC 3339]): held on", names::kOverride,
-                    node.node->meta.annotations.get(names::kOverride))};
+        override_problem(node.node->meta.annotations.get(names::kOverride)) + ": held on"};
   }
   if (pass.spec.disruption.respect_do_not_disrupt) {
     if (const std::string_view key = do_not_disrupt(node.node->meta.annotations); !key.empty()) {
@@ -92,9 +140,13 @@ std::optional<Verdict> foreign_owner(const NodeView& node) {
                      fmt::format("another controller has set the taint {}", taint.key)};
     }
   }
-  if (node.node->meta.labels.contains(kKarpenterPool)) {
-    return Verdict{Reason::ForeignOwner, fmt::format("the node belongs to Karpenter's pool {}",
-                                                     node.node->meta.labels.get(kKarpenterPool))};
+  if (auto verdict = owned_by_others(node)) return verdict;
+  if (!node.maintenance.empty()) {
+    return Verdict{Reason::ForeignOwner,
+                   fmt::format("{} holds the node for maintenance", node.maintenance)};
+  }
+  if (node.node->meta.annotations.contains(kMaintenance)) {
+    return Verdict{Reason::ForeignOwner, fmt::format("annotated {}", kMaintenance)};
   }
   if (node.node->meta.annotations.get(kScaleDownDisabled) == "true") {
     return Verdict{Reason::ForeignOwner, fmt::format("annotated {}=true", kScaleDownDisabled)};

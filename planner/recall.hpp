@@ -12,4 +12,9 @@ bool can_be_recalled(const api::Operation& operation);
 // The pods are reserved in pass.what_if.
 std::vector<Action> recall(Pass& pass);
 
+// When a guard halts the policy: the same for every drain and migration that can be called off, so
+// that no more pods are evicted. `why` becomes the reason and message.
+bool can_be_called_off(const api::Operation& operation);
+std::vector<Action> call_off(const Pass& pass, const Verdict& why);
+
 }  // namespace kwatt::planner

@@ -35,6 +35,10 @@ std::string format_request(const RequestNote& note) {
   writer.StartArray();
   for (const std::string& key : note.keys) put(writer, key);
   writer.EndArray();
+  if (note.keep_cap) {
+    writer.Key("keepCap");
+    writer.Bool(true);
+  }
   writer.EndObject();
   return {buffer.GetString(), buffer.GetSize()};
 }
@@ -55,6 +59,8 @@ std::optional<RequestNote> parse_request(std::string_view json) {
     if (!key.IsString()) return std::nullopt;
     note.keys.emplace(key.GetString(), key.GetStringLength());
   }
+  const auto keep = document.FindMember("keepCap");
+  note.keep_cap = keep != document.MemberEnd() && keep->value.IsTrue();
   return note;
 }
 

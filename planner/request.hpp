@@ -16,10 +16,13 @@ struct RequestNote {
   std::optional<TimePoint> time;
   std::string policy;
   std::set<std::string> keys;  // annotation keys, e.g. "kwatt.dev/governor"
+  // The cap among them belongs to a budget: the agent keeps it when the controller is gone, and
+  // through its own restarts.
+  bool keep_cap = false;
   bool operator==(const RequestNote&) const = default;
 };
 
-// {"id":…,"time":…,"policy":…,"keys":[…]}.
+// {"id":…,"time":…,"policy":…,"keys":[…]}, and "keepCap":true where it is so.
 std::string format_request(const RequestNote& note);
 // nullopt: not such an object (a person may write anything there); then nothing is ours.
 std::optional<RequestNote> parse_request(std::string_view json);

@@ -46,6 +46,8 @@ struct NodeView {
   bool own_node = false;                 // this controller's own pod runs here
   bool has_driver = false;               // spec.bmc.address is set and understood
   bool volume_attached = false;          // a VolumeAttachment names it
+  std::string maintenance;               // who holds a node maintenance lease on it, "" nobody
+  std::string health_check;              // a NodeHealthCheck that would remediate it, "" none
 
   const NodeName& name() const { return node->meta.name; }
   // The machine's recorded state; a node without NodePower is what its Ready condition says.

@@ -163,11 +163,15 @@ std::optional<Verdict> called_off(const Context& context) {
     return Verdict{Reason::NotSelected,
                    fmt::format("policy {} does not select the node any more", operation.policy)};
   }
-  // A pass that needs the node says so in the decision; it cannot begin anything meanwhile.
-  if (takes_machine && context.status.decision.desired == api::Desired::On) {
+  // A pass that needs the node, or is halted, says so in the decision; it cannot begin anything
+  // meanwhile.
+  const bool takes_pods = takes_machine || operation.kind == api::OperationKind::Migrate;
+  if (takes_pods && context.status.decision.desired == api::Desired::On) {
     const Reason reason =
         api::parse_reason(context.status.decision.reason).value_or(Reason::PendingPods);
-    return Verdict{reason, "the node is needed: " + context.status.decision.message};
+    const bool halted = reason == Reason::TooManyUnready;
+    return Verdict{reason, (halted ? "called off: " : "the node is needed: ") +
+                               context.status.decision.message};
   }
   return std::nullopt;
 }

@@ -84,15 +84,10 @@ bool is_so(const api::Node& node, const PatchNode& patch);
 // Nobody wants this operation any more, or somebody has taken the node: why; nullopt: go on.
 std::optional<Verdict> called_off(const Context& context);
 
-// Evicts what is due and takes in the results of the last round.
-struct Evictions {
-  std::vector<api::PodMove> moves;   // next operation.moves
-  std::vector<api::PodMove> due;     // evict these now
-  std::vector<std::string> blocked;  // "ns/name", held back by a budget or failing
-  std::string why;                   // what the API server said about the first of them
-  bool all_accepted = false;         // none is left to be asked for
-};
-Evictions evictions(const Context& context);
+// Step Evict of both machines that have one: evicts what is due, takes in the results of the last
+// round, and goes on to WaitEmpty when none is left to be asked for. Who is held back by a budget
+// is named in the decision (with `desired`), and said once.
+Step evict_round(const Context& context, api::Desired desired);
 
 // One machine per kind of operation.
 Step power_off_step(const Context& context);

@@ -2,6 +2,8 @@
 // results of the last round only tell whom a budget holds back.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "planner/steps_common.hpp"
 
 namespace kwatt::planner::steps {
@@ -17,7 +19,13 @@ const api::Pod* find_pod(const NodeView& node, const std::string& uid) {
   return nullptr;
 }
 
-}  // namespace
+struct Evictions {
+  std::vector<api::PodMove> moves;   // next operation.moves
+  std::vector<api::PodMove> due;     // evict these now
+  std::vector<std::string> blocked;  // "ns/name", held back by a budget or failing
+  std::string why;                   // what the API server said about the first of them
+  bool all_accepted = false;         // none is left to be asked for
+};
 
 Evictions evictions(const Context& context) {
   using Outcome = EvictionResult::Outcome;
@@ -57,6 +65,24 @@ Evictions evictions(const Context& context) {
     }
   }
   return round;
+}
+
+}  // namespace
+
+Step evict_round(const Context& context, api::Desired desired) {
+  Evictions round = evictions(context);
+  Step step = round.all_accepted ? go(context, kWaitEmpty) : stay(context, kLook);
+  step.next.operation.moves = std::move(round.moves);
+  if (!round.due.empty()) step.effects.push_back(EvictPods{std::move(round.due)});
+  if (round.blocked.empty() || round.all_accepted) return step;
+  const std::string message = fmt::format("evicting {}: {}", round.blocked.front(), round.why);
+  const bool news = context.status.decision.reason != api::to_string(Reason::PDBBlocked);
+  decide(step.next, desired, Reason::PDBBlocked, message, context.now());
+  if (news) {
+    step.reason = Reason::PDBBlocked;
+    step.message = message;
+  }
+  return step;
 }
 
 }  // namespace kwatt::planner::steps

@@ -53,23 +53,6 @@ Step timeout(const Context& context) {
       true);
 }
 
-Step evict_step(const Context& context) {
-  Evictions round = evictions(context);
-  if (round.all_accepted) {
-    Step step = go(context, kWaitEmpty);
-    step.next.operation.moves = std::move(round.moves);
-    return step;
-  }
-  Step step = stay(context, kLook);
-  step.next.operation.moves = std::move(round.moves);
-  if (!round.due.empty()) step.effects.push_back(EvictPods{std::move(round.due)});
-  if (!round.blocked.empty()) {
-    decide(step.next, api::Desired::None, Reason::PDBBlocked,
-           fmt::format("evicting {}: {}", round.blocked.front(), round.why), context.now());
-  }
-  return step;
-}
-
 Step undo_step(const Context& context) {
   PatchNode patch;
   if (has_taint(context.node(), names::kCandidateTaint)) {
@@ -104,7 +87,8 @@ Step migrate_step(const Context& context) {
     if (!is_so(context.node(), patch)) return stay(context, kLook, {patch});
     return go(context, kEvict);
   }
-  return step == kEvict ? evict_step(context) : stay(context, kLook);
+  if (step == kEvict) return evict_round(context, api::Desired::None);
+  return stay(context, kLook);
 }
 
 }  // namespace kwatt::planner::steps

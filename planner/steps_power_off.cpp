@@ -119,25 +119,7 @@ Step evict_step(const Context& context) {
   }
   if (context.past_deadline()) return drain_timeout(context);
   if (context.spec.suspend) return stay(context, kLookSlowly);
-  Evictions round = evictions(context);
-  if (round.all_accepted) {
-    Step step = go(context, kWaitEmpty);
-    step.next.operation.moves = std::move(round.moves);
-    return step;
-  }
-  Step step = stay(context, kLook);
-  step.next.operation.moves = std::move(round.moves);
-  if (!round.due.empty()) step.effects.push_back(EvictPods{std::move(round.due)});
-  if (!round.blocked.empty()) {
-    const std::string message = fmt::format("evicting {}: {}", round.blocked.front(), round.why);
-    const bool news = context.status.decision.reason != api::to_string(Reason::PDBBlocked);
-    decide(step.next, api::Desired::Off, Reason::PDBBlocked, message, context.now());
-    if (news) {
-      step.reason = Reason::PDBBlocked;
-      step.message = message;
-    }
-  }
-  return step;
+  return evict_round(context, api::Desired::Off);
 }
 
 Step wait_empty_step(const Context& context) {

@@ -37,6 +37,10 @@ PatchNode annotate_patch(const Context& context) {
       patch.remove_annotations.push_back(key);
     }
   }
+  // Caps in force plus the maxima of uncapped machines stay within a budget only as long as the
+  // caps do: whoever lets go of one lets the others be too high.
+  note.keep_cap = note.keys.count(std::string(names::kPowerCap)) > 0 &&
+                  context.spec.capping.enabled && context.spec.capping.budget_watts > 0;
   note.id = operation.id;
   note.time = operation.started_at;
   note.policy = operation.policy;

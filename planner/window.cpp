@@ -1,14 +1,26 @@
 // Means over the newest samples of a node.
 #include <algorithm>
+#include <array>
 
 #include "planner/levers.hpp"
 
 namespace kwatt::planner {
 namespace {
 
+// The usual gap between the newest samples: their median, so that a source which was away for an
+// hour is not taken for one that sends once an hour.
+constexpr std::size_t kGaps = 5;
+
 Duration period_of(const NodeView& node) {
   const std::size_t n = node.samples.size();
-  return n < 2 ? Duration{0} : node.samples[n - 1].at - node.samples[n - 2].at;
+  std::array<Duration, kGaps> gaps;
+  std::size_t count = 0;
+  for (std::size_t i = n; i >= 2 && count < kGaps; --i) {
+    gaps[count++] = node.samples[i - 1].at - node.samples[i - 2].at;
+  }
+  if (count == 0) return Duration{0};
+  std::sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count));
+  return gaps[(count - 1) / 2];
 }
 
 }  // namespace

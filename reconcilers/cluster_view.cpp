@@ -5,11 +5,13 @@
 
 #include "kube/indexes.hpp"
 #include "models/power_curve.hpp"
+#include "reconcilers/buffers.hpp"
 
 namespace kwatt::reconcilers {
 namespace {
 
 constexpr std::string_view kZone = "topology.kubernetes.io/zone";
+constexpr std::string_view kMaintenanceNamespace = "medik8s-leases";
 
 // kubeadm's label and taint, and their older name.
 bool is_control_plane(const api::Node& node) {
@@ -60,7 +62,8 @@ void ClusterView::wrote_machine(std::string from_version,
 planner::SyncState ClusterView::sync() const {
   planner::SyncState state;
   state.age = stores_.age(clock_.monotonic());
-  state.synced = stores_.ready() && state.age < options_.stale_after;
+  state.synced = stores_.ready() && state.age < options_.stale_after &&
+                 (others_ == nullptr || others_->ready());
   return state;
 }
 
@@ -78,6 +81,7 @@ void ClusterView::fill(planner::NodeView& view, std::shared_ptr<const api::Node>
       models::model_of(view.machine ? view.machine->spec.model : none, view.node->allocatable.cpu);
   view.has_driver = view.machine != nullptr && !view.machine->spec.bmc.address.empty() &&
                     driver_known_(view.machine->spec.bmc.address);
+  fill_owners(view);
   for (const telemetry::Sample& sample : samples_.samples(name)) {
     view.samples.push_back({.at = sample.at,
                             .utilization = sample.utilization,
@@ -85,6 +89,40 @@ void ClusterView::fill(planner::NodeView& view, std::shared_ptr<const api::Node>
                             .power = sample.power.value_or(Milliwatts{0}),
                             .has_power = sample.power.has_value()});
   }
+}
+
+// Who else has a say about the node.
+void ClusterView::fill_owners(planner::NodeView& view) const {
+  if (others_ == nullptr) return;
+  const api::Node& node = *view.node;
+  const auto lease =
+      others_->maintenance.get(kube::KeyView{kMaintenanceNamespace, "node-" + node.meta.name});
+  if (lease != nullptr && !lease->holder_identity.empty()) {
+    // A time that cannot be read does not make a lease end.
+    const auto renewed = parse_rfc3339(lease->renew_time);
+    const auto lasts = std::chrono::seconds{lease->lease_duration_seconds};
+    if (!renewed || clock_.now() < *renewed + lasts) view.maintenance = lease->holder_identity;
+  }
+  if (!others_->has_health_checks) return;
+  others_->health_checks.for_each([&](const std::shared_ptr<const api::NodeHealthCheck>& check) {
+    if (view.health_check.empty() && api::matches(check->selector, node.meta.labels)) {
+      view.health_check = check->meta.name;
+    }
+  });
+}
+
+void ClusterView::add_buffers(planner::Snapshot& snapshot) const {
+  if (others_ == nullptr || !others_->has_buffers) return;
+  const std::size_t real = snapshot.unbound.size();
+  others_->buffers.for_each([&](const std::shared_ptr<const api::CapacityBuffer>& buffer) {
+    if (buffer->template_name.empty()) return;
+    const auto shape =
+        others_->templates.get(kube::KeyView{buffer->meta.namespace_name, buffer->template_name});
+    if (shape == nullptr) return;
+    for (auto& pod : buffer_pods(*buffer, shape->spec)) snapshot.unbound.push_back(std::move(pod));
+  });
+  if (snapshot.unbound.size() == real) return;
+  std::sort(snapshot.unbound.begin(), snapshot.unbound.end(), by_key);
 }
 
 std::unique_ptr<planner::NodeView> ClusterView::node_view(const std::string& name) {
@@ -130,6 +168,7 @@ std::shared_ptr<planner::Snapshot> ClusterView::snapshot() {
   });
   stores_.volumes.for_each(
       [&](const auto& volume) { snapshot->volumes.emplace(volume->meta.name, volume); });
+  add_buffers(*snapshot);
   const auto count_replicas = [&](const std::shared_ptr<const api::Workload>& workload) {
     snapshot->replicas[workload->meta.uid] = workload->replicas;
   };

@@ -61,6 +61,9 @@ class ClusterView {
   ClusterView(const Stores& stores, const telemetry::SampleStore& samples, const Clock& clock,
               ViewOptions options, std::function<bool(const std::string& address)> driver_known);
 
+  // From now on these count, too; `others` outlives the view.
+  void watch(const OtherStores& others) { others_ = &others; }
+
   std::shared_ptr<const api::Node> node(const std::string& name);
   std::shared_ptr<const api::NodePower> machine(const std::string& name);
   void wrote_node(std::string from_version, std::shared_ptr<const api::Node> now);
@@ -78,12 +81,15 @@ class ClusterView {
 
  private:
   void fill(planner::NodeView& view, std::shared_ptr<const api::Node> node);
+  void fill_owners(planner::NodeView& view) const;
+  void add_buffers(planner::Snapshot& snapshot) const;
 
   const Stores& stores_;
   const telemetry::SampleStore& samples_;
   const Clock& clock_;
   ViewOptions options_;
   std::function<bool(const std::string&)> driver_known_;
+  const OtherStores* others_ = nullptr;
   WriteOverlay<api::Node> node_writes_;
   WriteOverlay<api::NodePower> machine_writes_;
   std::uint64_t seq_ = 0;

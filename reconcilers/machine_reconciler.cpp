@@ -5,6 +5,7 @@
 #include "api/decode.hpp"
 #include "api/encode.hpp"
 #include "base/log.hpp"
+#include "reconcilers/decisions.hpp"
 #include "reconcilers/effects.hpp"
 #include "reconcilers/identifiers.hpp"
 
@@ -44,12 +45,12 @@ std::string_view kind_word(OperationKind kind) {
 }
 
 void merge_decision(const api::NodeDecision& wanted, TimePoint now, api::NodeDecision& decision) {
-  if (decision.desired == wanted.desired && decision.reason == wanted.reason &&
-      decision.policy == wanted.policy) {
-    return;
-  }
+  if (says_the_same(decision, wanted)) return;
+  const bool news = decision.desired != wanted.desired || decision.reason != wanted.reason ||
+                    decision.policy != wanted.policy;
+  const auto since = news ? std::optional{now} : decision.since;
   decision = wanted;
-  decision.since = now;
+  decision.since = since;
 }
 
 std::int64_t shown_watts(const NodeView& node) {
@@ -80,6 +81,17 @@ MachineReconciler::MachineReconciler(kube::Client& client, ClusterView& view, Dr
       metrics_(metrics),
       fence_(std::move(fence)),
       callbacks_(std::move(callbacks)) {}
+
+void MachineReconciler::Scratch::follow(const api::Operation& operation) {
+  if (operation_id != operation.id) {
+    *this = Scratch{};
+    operation_id = operation.id;
+  }
+  if (step == operation.step) return;
+  step = operation.step;
+  reset_sent = false;
+  lease_at_step.clear();
+}
 
 void MachineReconciler::submit(const std::string& node, Intent intent) {
   intents_[node] = std::move(intent);
@@ -237,15 +249,7 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
   const std::string name = machine->meta.name;
   const auto spec = spec_of(machine->status.operation.policy);
   Scratch scratch = scratch_[name];
-  if (scratch.operation_id != machine->status.operation.id) {
-    scratch = Scratch{};
-    scratch.operation_id = machine->status.operation.id;
-  }
-  if (scratch.step != machine->status.operation.step) {
-    scratch.step = machine->status.operation.step;
-    scratch.reset_sent = false;
-    scratch.lease_at_step.clear();
-  }
+  scratch.follow(machine->status.operation);
 
   planner::Observation seen;
   seen.node = &node;
@@ -275,11 +279,7 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
     }
     machine = *written;
   }
-  if (machine->status.operation.step != scratch.step) {
-    scratch.step = machine->status.operation.step;
-    scratch.reset_sent = false;
-    scratch.lease_at_step.clear();
-  }
+  scratch.follow(machine->status.operation);
   for (const planner::Effect& effect : step.effects) {
     auto done = co_await perform(effect, before, machine, scratch);
     if (!done) {

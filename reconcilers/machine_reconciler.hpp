@@ -60,6 +60,8 @@ class MachineReconciler {
     std::vector<planner::EvictionResult> evictions;
     bool reset_sent = false;
     std::string lease_at_step;  // renewTime of the kubelet's Lease when the step began
+    // Forgets what belongs to an earlier operation or step.
+    void follow(const api::Operation& operation);
   };
 
   kube::Task<Result<kube::ReconcileResult>> reconcile_known(

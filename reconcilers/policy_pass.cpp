@@ -11,6 +11,8 @@
 #include "api/encode.hpp"
 #include "base/log.hpp"
 #include "kube/finalizer.hpp"
+#include "planner/destinations.hpp"
+#include "reconcilers/decisions.hpp"
 #include "reconcilers/effects.hpp"
 
 namespace kwatt::reconcilers {
@@ -122,13 +124,15 @@ PassResult decide(const Snapshot& snapshot,
 }
 
 PolicyPass::PolicyPass(boost::asio::thread_pool& planning, kube::Client& client, ClusterView& view,
-                       MachineReconciler& machines, Migrations& migrations, Metrics& metrics,
-                       Fence fence, std::function<void(const std::string&)> enqueue)
+                       MachineReconciler& machines, Migrations& migrations,
+                       kube::EventRecorder& events, Metrics& metrics, Fence fence,
+                       std::function<void(const std::string&)> enqueue)
     : planning_(planning),
       client_(client),
       view_(view),
       machines_(machines),
       migrations_(migrations),
+      events_(events),
       metrics_(metrics),
       fence_(std::move(fence)),
       enqueue_(std::move(enqueue)) {}
@@ -144,8 +148,6 @@ kube::Task<Duration> PolicyPass::run_once() {
   view_.stores().policies.for_each([&](const std::shared_ptr<const EnergyPolicy>& policy) {
     policies.push_back(policy_writes_.overlay(policy->meta.name, policy));
   });
-  if (policies.empty()) co_return kIdleInterval;
-
   std::shared_ptr<const Snapshot> snapshot = view_.snapshot();
   // Planning takes long on large clusters; the servers must answer meanwhile. (The coroutine
   // lambda has a name because of GCC bug 107288.)
@@ -165,6 +167,7 @@ kube::Task<Duration> PolicyPass::run_once() {
     if (entry.plan.next_wake) due = std::min(due, *entry.plan.next_wake);
     co_await visit(entry, *fresh);
   }
+  record_unselected(result, *fresh);
   measure(result, *snapshot, took);
   co_return std::max(due, kRetry);
 }
@@ -201,6 +204,7 @@ kube::Task<void> PolicyPass::visit(PerPolicy& entry, Snapshot& fresh) {
   act(entry, entry.release, fresh);
   if (enforcing) act(entry, entry.plan.actions, fresh);
   record_verdicts(entry, fresh, enforcing);
+  warn_of_overrides(entry, fresh);
   co_await write_status(entry, fresh, enforcing);
 }
 
@@ -253,9 +257,7 @@ void PolicyPass::record_verdicts(const PerPolicy& entry, const Snapshot& fresh, 
     if (memory != entry.plan.memory.end()) intent.memory = memory->second;
     const api::NodeDecision standing =
         node.machine == nullptr ? api::NodeDecision{} : node.machine->status.decision;
-    const bool same = standing.desired == intent.decision.desired &&
-                      standing.reason == intent.decision.reason &&
-                      standing.policy == intent.decision.policy;
+    const bool same = says_the_same(standing, intent.decision);
     if (node.machine != nullptr && same && !intent.memory) return;
     submit(name, std::move(intent));
   };
@@ -268,6 +270,69 @@ void PolicyPass::record_verdicts(const PerPolicy& entry, const Snapshot& fresh, 
                                  fmt::format("would act ({}): {}", api::to_string(action.reason),
                                              action.message)));
   }
+}
+
+void PolicyPass::record_unselected(const PassResult& result, const Snapshot& fresh) {
+  if (!fresh.sync.synced) return;
+  std::set<std::string> selected;
+  for (const PerPolicy& entry : result.policies) {
+    selected.insert(entry.selected.begin(), entry.selected.end());
+  }
+  const auto wanted =
+      decision_of("", api::Desired::None, Reason::NotSelected, "no policy selects the node");
+  for (const auto& [name, node] : fresh.nodes) {
+    if (node.machine == nullptr || selected.count(name) > 0) continue;
+    // What a policy still holds there, an invalid one too, is said by its release.
+    if (!node.operation().id.empty() || !node.memory().owner_policy.empty()) continue;
+    if (says_the_same(node.machine->status.decision, wanted)) continue;
+    Intent intent;
+    intent.spec = std::make_shared<const api::EnergyPolicySpec>();
+    intent.decision = wanted;
+    intent.memory_before = node.memory();
+    submit(name, std::move(intent));
+  }
+}
+
+void PolicyPass::warn_of_overrides(const PerPolicy& entry, const Snapshot& fresh) {
+  for (const std::string& name : entry.selected) {
+    const auto found = fresh.nodes.find(name);
+    if (found == fresh.nodes.end()) continue;
+    const NodeView& node = found->second;
+    using Kind = planner::Override::Kind;
+    if (planner::override_of(node, fresh.now).kind != Kind::not_understood) {
+      warned_overrides_.erase(name);
+      continue;
+    }
+    const std::string value(node.node->meta.annotations.get(planner::names::kOverride));
+    std::string& told = warned_overrides_[name];
+    if (told == value) continue;
+    told = value;
+    kube::EventNote event;
+    event.regarding = {"v1", "Node", "", name, name};
+    event.warning = true;
+    event.reason = api::to_string(Reason::Manual);
+    event.action = "Override";
+    event.note = planner::override_problem(value) + ": the node is left as it is";
+    events_.record(std::move(event));
+  }
+}
+
+void PolicyPass::tell_halted(const EnergyPolicy& policy, const api::EnergyPolicyStatus& next) {
+  const auto halted = [](const api::EnergyPolicyStatus& status) {
+    const api::Condition* condition = api::find_condition(status.conditions, "Halted");
+    return condition != nullptr && condition->status == "True" ? condition : nullptr;
+  };
+  const api::Condition* before = halted(policy.status);
+  const api::Condition* now = halted(next);
+  if ((before == nullptr) == (now == nullptr)) return;
+  kube::EventNote event;
+  event.regarding = {"kwatt.dev/v1alpha1", "EnergyPolicy", "", policy.meta.name, policy.meta.uid};
+  event.warning = now != nullptr;
+  event.reason = now != nullptr ? now->reason : before->reason;
+  event.action = now != nullptr ? "Halt" : "Resume";
+  event.note =
+      now != nullptr ? now->message : "enough nodes are Ready again; all timers start anew";
+  events_.record(std::move(event));
 }
 
 void PolicyPass::submit(const std::string& node, Intent intent) {
@@ -303,6 +368,7 @@ kube::Task<void> PolicyPass::write_status(PerPolicy& entry, const Snapshot& snap
     }
     co_return;
   }
+  tell_halted(policy, next.status);
   auto now = std::make_shared<EnergyPolicy>();
   if (api::decode(*answer, *now)) {
     policy_writes_.wrote(policy.meta.name, policy.meta.resource_version, std::move(now));

@@ -12,6 +12,7 @@
 
 #include "base/metrics.hpp"
 #include "kube/client.hpp"
+#include "kube/events.hpp"
 #include "planner/plan.hpp"
 #include "reconcilers/cluster_view.hpp"
 #include "reconcilers/machine_reconciler.hpp"
@@ -45,8 +46,8 @@ class PolicyPass {
  public:
   // `planning` runs decide(); `enqueue` puts a node into the machines' work queue.
   PolicyPass(boost::asio::thread_pool& planning, kube::Client& client, ClusterView& view,
-             MachineReconciler& machines, Migrations& migrations, Metrics& metrics, Fence fence,
-             std::function<void(const std::string& node)> enqueue);
+             MachineReconciler& machines, Migrations& migrations, kube::EventRecorder& events,
+             Metrics& metrics, Fence fence, std::function<void(const std::string& node)> enqueue);
 
   // One pass. Returns when the next one is due at the latest.
   kube::Task<Duration> run_once();
@@ -60,6 +61,10 @@ class PolicyPass {
   void act(PerPolicy& result, const std::vector<planner::Action>& actions,
            planner::Snapshot& fresh);
   void record_verdicts(const PerPolicy& result, const planner::Snapshot& fresh, bool enforcing);
+  // Nodes that no policy has say so, too: nobody is to wonder why nothing happens there.
+  void record_unselected(const PassResult& result, const planner::Snapshot& fresh);
+  void warn_of_overrides(const PerPolicy& result, const planner::Snapshot& fresh);
+  void tell_halted(const api::EnergyPolicy& policy, const api::EnergyPolicyStatus& next);
   void submit(const std::string& node, Intent intent);
   kube::Task<void> write_status(PerPolicy& result, const planner::Snapshot& snapshot,
                                 bool enforcing);
@@ -70,10 +75,12 @@ class PolicyPass {
   ClusterView& view_;
   MachineReconciler& machines_;
   Migrations& migrations_;
+  kube::EventRecorder& events_;
   Metrics& metrics_;
   Fence fence_;
   std::function<void(const std::string&)> enqueue_;
-  std::map<std::string, std::string> last_actions_;  // by policy
+  std::map<std::string, std::string> last_actions_;      // by policy
+  std::map<std::string, std::string> warned_overrides_;  // by node: the value an event told of
   WriteOverlay<api::EnergyPolicy> policy_writes_;
 };
 

@@ -230,7 +230,7 @@ void set_conditions(const api::EnergyPolicy& policy, const planner::Snapshot& sn
 
   if (outcome.plan.halted) {
     put("Halted", "True", api::to_string(*outcome.plan.halted),
-        "a guard stops every action that takes capacity away");
+        outcome.plan.halted_message + "; nothing takes capacity away until this has passed");
   } else {
     put("Halted", "False", "None", "no guard is active");
   }
@@ -293,7 +293,8 @@ api::EnergyPolicyStatus policy_status(const api::EnergyPolicy& policy,
             [&](const auto& m) { status.migrations.push_back(m); });
     status.budgets.clear();
     for (const auto& budget : outcome.plan.budgets) {
-      status.budgets.push_back({budget.name, budget.allowed, budget.used, budget.active_until});
+      status.budgets.push_back(
+          {budget.name, budget.allowed, budget.used, budget.binds, budget.active_until});
     }
   }
   set_conditions(policy, snapshot, outcome, status);

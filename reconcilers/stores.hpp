@@ -49,4 +49,23 @@ struct Stores {
   }
 };
 
+// Kinds of other projects: empty where the API server does not have them.
+struct OtherStores {
+  const kube::Store<api::CapacityBuffer>& buffers;
+  const kube::Store<api::PodTemplateObject>& templates;
+  const kube::Store<api::NodeHealthCheck>& health_checks;
+  const kube::Store<api::Lease>& maintenance;  // of medik8s, named "node-<node>"
+  // Which kinds the API server has, once that is known; what it has must be listed before anything
+  // is decided.
+  const bool& known;
+  const bool& has_buffers;
+  const bool& has_health_checks;
+
+  bool ready() const {
+    return known && maintenance.ready() &&
+           (!has_buffers || (buffers.ready() && templates.ready())) &&
+           (!has_health_checks || health_checks.ready());
+  }
+};
+
 }  // namespace kwatt::reconcilers

@@ -43,7 +43,11 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
     co_return answer(refused ? 401 : 503, caller.error().message);
   }
   auto push = telemetry::decode_batch(request.body);
-  if (!push) co_return answer(400, push.error().message);
+  if (!push) {
+    self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
+                     {{"reason", "malformed"}});
+    co_return answer(400, push.error().message);
+  }
   if (caller->node_name.empty() || caller->node_name != push->node) {
     self.metrics.add("kwatt_ingest_refused_total", "Pushes for a node the token is not of.", {});
     co_return answer(403, "the token is not of node " + push->node);
@@ -51,13 +55,15 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
 
   const bool first = !self.samples.newest(push->node).has_value();
   const TimePoint now = self.clock.now();
+  const auto maximum =
+      self.machine_maximum ? self.machine_maximum(push->node) : std::optional<Milliwatts>{};
   std::size_t taken = 0;
   for (const telemetry::AgentSample& pushed : push->samples) {
     const telemetry::Sample sample{.at = pushed.time,
                                    .utilization = pushed.utilization,
                                    .busy = pushed.cpu_busy,
                                    .power = pushed.power};
-    if (const auto refusal = self.samples.add(push->node, sample, now)) {
+    if (const auto refusal = self.samples.add(push->node, sample, now, maximum)) {
       self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
                        {{"reason", std::string(telemetry::to_string(*refusal))}});
     } else {

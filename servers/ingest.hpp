@@ -20,6 +20,8 @@ struct IngestDependencies {
   // in the reply, as it is no sign of life of a controller that acts.
   std::function<bool()> leading;
   std::function<void(const std::string& node)> first_sample;  // a node that had none before
+  // What the machine can draw at most; nullopt, or no function: not known.
+  std::function<std::optional<Milliwatts>(const std::string& node)> machine_maximum = nullptr;
 };
 
 // 204 with Kwatt-Leading: true|false; 400 with the JSON path of what is wrong; 401, 403 (another

@@ -47,10 +47,11 @@ inline constexpr std::size_t kMaximumSamples = 600;
 
 std::string encode(const AgentBatch& batch);
 
-// Errors: parse, with the place ("samples[3].milliwatts: must be 0 to 100000000"). Refused: what is
-// not JSON or nested deeper than the format, more than kMaximumSamples, a missing node or time, a
-// number that is no integer or outside its bounds (permille 0..1000, milliwatts 0..100,000,000, mhz
-// 0..100,000), a text longer than 253 bytes, power without a source or a source without power.
+// Errors: parse, with the place ("samples[3].mhz: must be 0 to 100000"). Refused: what is not JSON
+// or nested deeper than the format, more than kMaximumSamples, a missing node or time, a number
+// that is no integer, mhz outside 0..100,000, a text longer than 253 bytes, power without a source
+// or a source without power. Whether a reading can be true is for SampleStore to say, sample by
+// sample.
 Result<AgentBatch> decode_batch(std::string_view json);
 
 }  // namespace kwatt::telemetry

@@ -12,16 +12,21 @@ std::string_view to_string(Refusal refusal) {
       return "utilization_range";
     case Refusal::power_range:
       return "power_range";
+    case Refusal::above_machine:
+      return "above_machine";
   }
   return "unknown";
 }
 
 std::optional<Refusal> SampleStore::add(const std::string& node, const Sample& sample,
-                                        TimePoint now) {
+                                        TimePoint now, std::optional<Milliwatts> machine_maximum) {
   const auto in_range = [](Permille p) { return p >= Permille{0} && p <= Permille{1000}; };
   if (!in_range(sample.utilization) || !in_range(sample.busy)) return Refusal::utilization_range;
   if (sample.power && (*sample.power < Milliwatts{0} || *sample.power > options_.implausible)) {
     return Refusal::power_range;
+  }
+  if (sample.power && machine_maximum && *sample.power > *machine_maximum * 3 / 2) {
+    return Refusal::above_machine;
   }
   if (sample.at > now + options_.future_tolerance) return Refusal::from_the_future;
 

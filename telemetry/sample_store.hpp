@@ -20,7 +20,13 @@ struct Sample {
 };
 
 // Why a sample was not taken.
-enum class Refusal { out_of_order, from_the_future, utilization_range, power_range };
+enum class Refusal {
+  out_of_order,
+  from_the_future,
+  utilization_range,
+  power_range,
+  above_machine  // more than this machine can draw
+};
 std::string_view to_string(Refusal refusal);
 
 struct SampleStoreOptions {
@@ -36,8 +42,10 @@ class SampleStore {
   explicit SampleStore(SampleStoreOptions options = {}) : options_(options) {}
 
   // nullopt: taken. A sample not newer than the last one is out_of_order (pushes are repeated after
-  // a lost reply); negative or implausible values are refused, never clamped.
-  std::optional<Refusal> add(const std::string& node, const Sample& sample, TimePoint now);
+  // a lost reply); negative or implausible values are refused, never clamped, so are jumps beyond
+  // one and a half times the machine's maximum, where that is known (a model is never exact).
+  std::optional<Refusal> add(const std::string& node, const Sample& sample, TimePoint now,
+                             std::optional<Milliwatts> machine_maximum = std::nullopt);
 
   // Averages per resolution step, oldest first. The newest step may still be filling.
   std::vector<Sample> samples(const std::string& node) const;

@@ -57,7 +57,7 @@ TEST_CASE("a policy with everything set survives the way out and back") {
   policy.status.nodes = {10, 8, 2, 0, 1, 0, 0};
   policy.status.power_off = {"node15"};
   policy.status.migrations = {{"web-1", "shop", "node15", "node2", "", "Planned", "Idle"}};
-  policy.status.budgets = {{"night", 3, 1, parse_rfc3339("2026-11-21T06:00:00Z")}};
+  policy.status.budgets = {{"night", 3, 1, true, parse_rfc3339("2026-11-21T06:00:00Z")}};
   policy.status.memory.high_since = parse_rfc3339("2026-11-20T20:00:00Z");
   EnergyPolicy again;
   REQUIRE(read(encode(policy), again));

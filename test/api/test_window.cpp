@@ -109,6 +109,23 @@ TEST_CASE("a budget is in force from each time of its schedule for its duration"
       // On 2026-03-29 there is no 02:30 in Berlin.
       {"the skipped hour", "30 2 * * *", minutes{10}, "Europe/Berlin", "2026-03-29T01:35:00Z",
        false, ""},
+      {"across the begin of summer time: the duration is real time", "0 1 * * *", hours{3},
+       "Europe/Berlin", "2026-03-29T02:59:59Z", true, "2026-03-29T03:00:00Z"},
+      {"and over then", "0 1 * * *", hours{3}, "Europe/Berlin", "2026-03-29T03:00:00Z", false, ""},
+      {"between the two repeated hours", "30 2 * * *", minutes{10}, "Europe/Berlin",
+       "2026-10-25T00:41:00Z", false, ""},
+      {"the first of the two", "30 2 * * *", minutes{10}, "Europe/Berlin", "2026-10-25T00:35:00Z",
+       true, "2026-10-25T00:40:00Z"},
+      // Lord Howe turns its clocks by half an hour, from +11:00 to +10:30.
+      {"half an hour comes twice", "45 1 * * *", minutes{10}, "Australia/Lord_Howe",
+       "2026-04-04T15:20:00Z", true, "2026-04-04T15:25:00Z"},
+      // In Sao Paulo clocks went from midnight to 01:00 on 2018-11-04.
+      {"a midnight that never was", "@daily", hours{1}, "America/Sao_Paulo", "2018-11-04T03:30:00Z",
+       false, ""},
+      {"the next midnight", "@daily", hours{1}, "America/Sao_Paulo", "2018-11-05T02:30:00Z", true,
+       "2018-11-05T03:00:00Z"},
+      {"east of all dates", "0 0 * * sat", hours{1}, "Pacific/Kiritimati", "2026-11-20T10:30:00Z",
+       true, "2026-11-20T11:00:00Z"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);

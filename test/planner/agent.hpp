@@ -44,6 +44,15 @@ inline NodeBuilder& capped(NodeBuilder& node, std::int64_t watts, bool confirmed
   return node;
 }
 
+// The same under a budget: the request says that the cap outlives the controller.
+inline NodeBuilder& budgeted(NodeBuilder& node, std::int64_t watts, bool confirmed = true) {
+  capped(node, watts, confirmed);
+  planner::RequestNote note = planner::request_on(node.node());
+  note.keep_cap = true;
+  node.node().meta.annotations.set(planner::names::kRequest, planner::format_request(note));
+  return node;
+}
+
 inline NodeBuilder& slowed(NodeBuilder& node, const std::string& governor = "powersave") {
   node.annotation(std::string(planner::names::kGovernor), governor);
   own_keys(node, {std::string(planner::names::kGovernor)});

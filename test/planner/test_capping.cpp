@@ -261,7 +261,7 @@ TEST_CASE("budget: lowered first; raised only when the others are confirmed") {
   CHECK(*b->watts <= 110);
 
   // b has its cap: nothing more of it while a is at its maximum.
-  capped(w.node("b"), *b->watts);
+  budgeted(w.node("b"), *b->watts);
   plan = plan_of(w, spec);
   CHECK(find_action<SetCap>(plan.actions, "b") == nullptr);
 
@@ -274,9 +274,9 @@ TEST_CASE("budget: lowered first; raised only when the others are confirmed") {
   CHECK(find_action<SetCap>(plan.actions, "b") == nullptr);
   CHECK(reason_of(plan.verdicts, "b") == "OverBudget");
 
-  capped(w.node("a"), *a->watts, false);  // asked for, not confirmed
+  budgeted(w.node("a"), *a->watts, false);  // asked for, not confirmed
   CHECK(find_action<SetCap>(plan_of(w, spec).actions, "b") == nullptr);
-  capped(w.node("a"), *a->watts);
+  budgeted(w.node("a"), *a->watts);
   plan = plan_of(w, spec);
   REQUIRE(find_action<SetCap>(plan.actions, "b") != nullptr);
   const auto more = find_action<SetCap>(plan.actions, "b")->watts;
@@ -292,8 +292,8 @@ TEST_CASE("budget: below the sum of the least caps it says OverBudget and caps a
   REQUIRE(find_action<SetCap>(plan.actions, "a") != nullptr);
   CHECK(find_action<SetCap>(plan.actions, "a")->watts == 60);
   CHECK(plan.actions[0].reason == planner::Reason::OverBudget);
-  capped(w.node("a"), 60);
-  capped(w.node("b"), 60);
+  budgeted(w.node("a"), 60);
+  budgeted(w.node("b"), 60);
   plan = plan_of(w, spec);
   CHECK(plan.actions.empty());
   CHECK(reason_of(plan.verdicts, "a") == "OverBudget");
@@ -317,8 +317,8 @@ TEST_CASE("budget: a node is woken only when there is power for it") {
   REQUIRE(a != nullptr);
   REQUIRE(b != nullptr);
   CHECK(*a->watts + *b->watts <= 250);
-  capped(w.node("a"), *a->watts);
-  capped(w.node("b"), *b->watts);
+  budgeted(w.node("a"), *a->watts);
+  budgeted(w.node("b"), *b->watts);
   plan = plan_of(w, spec);
   CHECK(find_action<PowerOn>(plan.actions, "off") != nullptr);
 }
@@ -327,8 +327,8 @@ TEST_CASE("budget: small changes are not worth a patch") {
   World w;
   with_agent(w.node("a")).utilization(50, 100);
   with_agent(w.node("b")).utilization(50, 98);
-  capped(w.node("a"), 122);
-  capped(w.node("b"), 124);
+  budgeted(w.node("a"), 122);
+  budgeted(w.node("b"), 124);
   CHECK(plan_of(w, capping_policy(250)).actions.empty());
 }
 

@@ -60,6 +60,27 @@ TEST_CASE("sample store: what cannot be true is refused with its reason") {
   }
 }
 
+TEST_CASE("sample store: a jump beyond what the machine can draw is refused") {
+  struct Case {
+    const char* name;
+    std::int64_t milliwatts;
+    std::optional<Milliwatts> maximum;
+    std::optional<Refusal> want;
+  };
+  const Case cases[] = {
+      {"below", 250'000, watts(300), std::nullopt},
+      {"a little above: models are not exact", 450'000, watts(300), std::nullopt},
+      {"far above", 450'001, watts(300), Refusal::above_machine},
+      {"UINT32_MAX milliwatts", 4'294'967'295, watts(300), Refusal::power_range},
+      {"nobody knows its maximum", 9'000'000, std::nullopt, std::nullopt},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    SampleStore store;
+    CHECK(store.add("n1", sample(seconds{0}, 1, c.milliwatts), kStart, c.maximum) == c.want);
+  }
+}
+
 TEST_CASE("sample store: only the newest quarter of an hour is kept") {
   SampleStore store;
   for (int i = 0; i < 3600; i += 5) {
