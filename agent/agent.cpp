@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include <algorithm>
 #include <random>
 #include <set>
 
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "agent/explain.hpp"
 #include "api/decode.hpp"
 #include "api/encode.hpp"
 #include "base/log.hpp"
@@ -68,7 +70,9 @@ void Agent::node_seen(const std::optional<api::StringMap>& annotations) {
 // Another wish deserves another try at once.
 void Agent::new_wish() {
   check_now_ = true;
-  next_write_ = set_at_ = {};
+  next_write_ = set_at_ = read_all_at_ = {};
+  set_to_.reset();
+  shown_preference_.clear();
   does_not_stay_ = false;
   write_backoff_.reset();
 }
@@ -90,7 +94,7 @@ kube::Task<void> Agent::step() {
   if (check_now_ || retry || now - checked_at_ >= config_.check_interval) {
     checked_at_ = now;
     check_now_ = false;
-    state_good_ = read_state();
+    state_good_ = read_state(Reading::settings);
     co_await apply();
   }
   // A little early is on time: the caller's timer and this clock are not the same.
@@ -102,12 +106,19 @@ kube::Task<void> Agent::step() {
   last_step_ = clock_.monotonic();
 }
 
-bool Agent::read_state() {
+// What the settings need, or all; all too when that was too long ago.
+bool Agent::read_state(Reading what) {
+  const MonotonicPoint now = clock_.monotonic();
   std::vector<std::string> errors;
-  if (auto cpu = hardware::read_cpufreq(sys_)) {
-    state_.cpu = std::move(*cpu);
-  } else {
-    errors.push_back(cpu.error().with_context("CPU frequency settings").text());
+  const bool all = what == Reading::all || read_all_at_ == MonotonicPoint{} ||
+                   now - read_all_at_ >= config_.full_interval;
+  if (all || !hardware::refresh_settings(sys_, state_.cpu)) {
+    read_all_at_ = now;
+    if (auto cpu = hardware::read_cpufreq(sys_)) {
+      state_.cpu = std::move(*cpu);
+    } else {
+      errors.push_back(cpu.error().with_context("CPU frequency settings").text());
+    }
   }
   if (auto zones = hardware::read_zones(sys_)) {
     state_.zones = std::move(*zones);
@@ -115,6 +126,8 @@ bool Agent::read_state() {
     errors.push_back(zones.error().with_context("power limits").text());
   }
   const bool good = errors.empty();
+  // Policies that cannot be read are left alone; the others need not wait for them.
+  for (std::string& sentence : grouped(state_.cpu.problems)) errors.push_back(std::move(sentence));
   note(state_errors_, std::move(errors), "hardware not readable");
   return good;
 }
@@ -134,6 +147,10 @@ void Agent::take_sample() {
                  {{"source", std::string(telemetry::to_string(sample_->source))}},
                  static_cast<double>(sample_->power->count()) / 1000);
   }
+  if (sample_->milli_celsius) {
+    metrics_.set("kwatt_agent_cpu_celsius", "The hottest CPU package.", {},
+                 static_cast<double>(*sample_->milli_celsius) / 1000);
+  }
   if (sample_callback_) sample_callback_(*sample_);
 }
 
@@ -147,18 +164,22 @@ kube::Task<void> Agent::apply() {
   const std::uint64_t version = node_version_;
   const DesiredSettings desired = given_up_ ? without_controller(annotated_) : annotated_;
   Plan todo = plan(desired, desired.power_cap != planned_cap_);
-  if (!todo.writes.empty() && undone()) {
-    const MonotonicPoint now = clock_.monotonic();
-    does_not_stay_ = true;
+  if (!todo.writes.empty() && changed_by_others()) {
+    metrics_.add("kwatt_agent_drift_total", "Times a setting was found changed by somebody else.",
+                 {});
+    if (clock_.monotonic() - set_at_ < kUndoneWithin) {
+      does_not_stay(todo);
+    } else {
+      log::warn("changed by somebody else, set again", {{"what", todo.writes.front().what}});
+    }
     set_at_ = {};
-    next_write_ = now + write_backoff_.next(now);
-    note(write_errors_, {todo.writes.front().what + " does not stay as it was set"}, "undone");
   }
   bool wrote = false;
   if (!todo.writes.empty() && clock_.monotonic() >= next_write_) {
     // What is about to be held must be known to a successor first. Going on with what is held, or
     // giving it back, needs nobody: also when the API server is gone together with the controller.
-    if (!held_.covers(todo.held) && !co_await store(todo.held)) {
+    const bool known = held_.covers(todo.held) && (desired.empty() || remembered(todo));
+    if (!known && !co_await store(todo.held)) {
       converged_ = false;
       co_return;
     }
@@ -169,9 +190,12 @@ kube::Task<void> Agent::apply() {
     held_ = todo.held;
     wrote = write_hardware(todo);
     if (wrote) planned_cap_ = desired.power_cap;
-    state_good_ = read_state();
+    state_good_ = read_state(Reading::settings);
     if (!state_good_) co_return;
+    if (wrote) note_preference(todo);
     todo = plan(desired, desired.power_cap != planned_cap_);
+    if (wrote && todo.writes.empty()) set_to_ = capture(state_, config_.boot_id);
+    if (wrote && !todo.writes.empty()) does_not_stay(todo);
   }
   retry_ = !todo.writes.empty();
   if (todo.writes.empty()) {
@@ -187,22 +211,77 @@ kube::Task<void> Agent::apply() {
   note(refusals_, std::move(todo.refusals), "refused");
   const bool as_annotated = !given_up_ || annotated_.empty() || desired == annotated_;
   converged_ = todo.writes.empty() && refusals_.empty() && write_errors_.empty() &&
-               annotated_.errors.empty() && as_annotated;
+               state_errors_.empty() && annotated_.errors.empty() && as_annotated;
   if (converged_) applied_request_ = annotated_.request_id;
   metrics_.set("kwatt_agent_converged", "1 while the hardware is as the annotations ask.", {},
                converged_ ? 1 : 0);
 }
 
 Plan Agent::plan(const DesiredSettings& desired, bool cap_changed) const {
-  return make_plan({desired, state_, *original_, held_, cap_changed});
+  return make_plan({desired, state_, *original_, held_, cap_changed, shown_preference_});
 }
 
-bool Agent::undone() const {
-  return set_at_ != MonotonicPoint{} && clock_.monotonic() - set_at_ < kUndoneWithin;
+// The kernel may call a preference that was stored as a number by a name of its own.
+void Agent::note_preference(const Plan& done) {
+  for (const hardware::CpuPolicy& policy : state_.cpu.policies) {
+    const std::string path =
+        hardware::policy_folder(policy.index) + "energy_performance_preference";
+    if (std::any_of(done.writes.begin(), done.writes.end(),
+                    [&](const auto& write) { return write.any_word && write.path == path; })) {
+      shown_preference_ = policy.epp;
+      return;
+    }
+  }
+}
+
+// Who undoes what was set is not fought at full speed.
+void Agent::does_not_stay(const Plan& todo) {
+  const MonotonicPoint now = clock_.monotonic();
+  does_not_stay_ = true;
+  set_at_ = {};
+  next_write_ = now + write_backoff_.next(now);
+  note(write_errors_,
+       {todo.writes.front().what + " does not stay as it was set: something else sets it"},
+       "undone");
+}
+
+// Whether a setting is another than right after our last store. A plan alone does not tell: the
+// limits of a cap follow the draw outside the packages, and CPUs come with settings of their own.
+bool Agent::changed_by_others() const {
+  if (set_at_ == MonotonicPoint{} || !set_to_) return false;
+  const Original present = capture(state_, config_.boot_id);
+  const auto policy_differs = [&](const PolicySettings& settings) {
+    const auto* was = set_to_->policy(settings.index);
+    return was != nullptr && !(*was == settings);
+  };
+  const auto zone_differs = [&](const ZoneSettings& settings) {
+    const auto* was = set_to_->zone(settings.id);
+    return was != nullptr && !(*was == settings);
+  };
+  return std::any_of(present.policies.begin(), present.policies.end(), policy_differs) ||
+         std::any_of(present.zones.begin(), present.zones.end(), zone_differs);
+}
+
+// Whether a successor would know the original settings of all that the plan writes to: a policy
+// that has only just come online is not in what was stored before.
+bool Agent::remembered(const Plan& todo) const {
+  const auto writes_below = [&](const std::string& folder) {
+    return std::any_of(todo.writes.begin(), todo.writes.end(),
+                       [&](const auto& write) { return write.path.starts_with(folder); });
+  };
+  for (const PolicySettings& settings : original_->policies) {
+    if (stored_ && stored_->policy(settings.index) != nullptr) continue;
+    if (writes_below(hardware::policy_folder(settings.index))) return false;
+  }
+  for (const ZoneSettings& settings : original_->zones) {
+    if (stored_ && stored_->zone(settings.id) != nullptr) continue;
+    if (writes_below(hardware::zone_folder(settings.id))) return false;
+  }
+  return true;
 }
 
 bool Agent::write_hardware(const Plan& todo) {
-  std::vector<std::string> errors;
+  std::vector<FailedStore> failed;
   std::set<std::string> settings;  // a line for each of hundreds of CPUs helps nobody
   for (const hardware::AttributeWrite& write : todo.writes) {
     auto done = hardware::perform(sys_, write);
@@ -213,15 +292,15 @@ bool Agent::write_hardware(const Plan& todo) {
       settings.insert(
           fmt::format("{}={}", write.what.substr(0, write.what.find(" of ")), write.value));
     } else {
-      errors.push_back(hardware::explain_limit_error(done.error(), write).text());
+      failed.push_back({write, done.error()});
     }
   }
   if (!settings.empty()) {
     log::info("hardware set", {{"settings", fmt::format("{}", fmt::join(settings, ", "))},
-                               {"stores", todo.writes.size() - errors.size()}});
+                               {"stores", todo.writes.size() - failed.size()}});
   }
   const MonotonicPoint now = clock_.monotonic();
-  const bool good = errors.empty();
+  const bool good = failed.empty();
   if (good) {
     set_at_ = now;
     // Firmware may take back what it accepted: look again soon.
@@ -231,7 +310,7 @@ bool Agent::write_hardware(const Plan& todo) {
     set_at_ = {};
     next_write_ = now + write_backoff_.next(now);
   }
-  note(write_errors_, std::move(errors), "hardware not set");
+  note(write_errors_, explain(failed, state_, *original_), "hardware not set");
   return good;
 }
 
@@ -253,7 +332,9 @@ kube::Task<bool> Agent::load_original() {
   if (!stored.boot_id.empty() && stored.boot_id == config_.boot_id) {
     StoredOriginal found = from_report(stored, state_);
     held_ = found.held ? *found.held : difference(state_, found.original);
+    found_held_ = held_.any();
     original_ = std::move(found.original);
+    stored_ = original_;
     log::info("original settings of an earlier run of this boot found",
               {{"original", stored.exact}, {"held", held_.any()}});
   } else {
@@ -307,6 +388,7 @@ kube::Task<void> Agent::report() {
 
 kube::Task<bool> Agent::write_report(const Held& held) {
   api::AgentReport next = build(held);
+  Original sent = *original_;
   std::string body = api::apply_report(config_.node_name, next);
   auto done = co_await client_.patch(kube::resources::node_powers(), {"", config_.node_name},
                                      kube::Client::PatchType::apply, kFieldManager, "status",
@@ -325,6 +407,7 @@ kube::Task<bool> Agent::write_report(const Held& held) {
   }
   report_backoff_.reset();
   written_ = std::move(next);
+  stored_ = std::move(sent);
   written_at_ = now;
   co_return true;
 }
@@ -332,7 +415,7 @@ kube::Task<bool> Agent::write_report(const Held& held) {
 bool Agent::stop_hardware() {
   stopped_ = true;
   if (!original_ || !held_.any()) return true;
-  state_good_ = read_state();
+  state_good_ = read_state(Reading::all);
   DesiredSettings left = without_controller(annotated_);
   // The Node was not seen yet, so whether a cap of a budget must stay is unknown: a successor
   // knows.
@@ -340,7 +423,7 @@ bool Agent::stop_hardware() {
   const Plan todo = plan(left, false);
   note(write_errors_, {}, "");
   write_hardware(todo);
-  state_good_ = read_state() && state_good_;
+  state_good_ = read_state(Reading::settings) && state_good_;
   held_ = held_.both(plan(left, false).held);
   converged_ = annotated_.empty() && write_errors_.empty() && !held_.any();
   return write_errors_.empty() && state_good_;
@@ -349,6 +432,10 @@ bool Agent::stop_hardware() {
 kube::Task<void> Agent::last_report() {
   if (!original_ || !written_) co_return;
   co_await write_report(held_);
+}
+
+kube::Task<bool> Agent::report_now() {
+  co_return original_&& co_await write_report(held_);
 }
 
 // Keeps `where` and logs it when it says something else than before.

@@ -25,6 +25,9 @@ struct AgentConfig {
   Duration sample_interval = std::chrono::seconds{1};
   // How often the hardware is compared with what it should be.
   Duration check_interval = std::chrono::seconds{2};
+  // How often all that rarely changes is read with it: what the drivers offer, which CPUs share a
+  // clock. A new wish, and CPUs that come or go, are reason enough too.
+  Duration full_interval = std::chrono::seconds{30};
   ReportTiming report_timing;
 };
 
@@ -59,13 +62,20 @@ class Agent {
   bool stop_hardware();
   // The last report, after stop_hardware().
   kube::Task<void> last_report();
+  // A report whatever was written before; false: it did not arrive.
+  kube::Task<bool> report_now();
 
   // When step() last ended.
   MonotonicPoint last_step() const { return last_step_; }
   bool converged() const { return converged_; }
+  // Whether an earlier life of this boot left something held.
+  bool found_held() const { return found_held_; }
+  // What may still differ from the original settings; nullopt: not known yet.
+  std::optional<Held> held() const { return original_ ? std::optional(held_) : std::nullopt; }
 
  private:
-  bool read_state();
+  enum class Reading { settings, all };
+  bool read_state(Reading what);
   void take_sample();
   kube::Task<void> apply();
   kube::Task<bool> load_original();
@@ -76,7 +86,10 @@ class Agent {
   bool write_hardware(const Plan& todo);
   api::AgentReport build(const Held& held) const;
   void new_wish();
-  bool undone() const;
+  bool changed_by_others() const;
+  void note_preference(const Plan& done);
+  void does_not_stay(const Plan& todo);
+  bool remembered(const Plan& todo) const;
   void note(std::vector<std::string>& where, std::vector<std::string> sentences, const char* what);
 
   AgentConfig config_;
@@ -95,8 +108,10 @@ class Agent {
   MachineState state_;
   bool state_good_ = false;
   std::optional<Original> original_;  // known from load_original() on
+  std::optional<Original> stored_;    // as NodePower has it: what a successor would restore
   Held held_;
   std::optional<Milliwatts> planned_cap_;
+  bool found_held_ = false;
   bool given_up_ = false;  // the controller, by the dead-man timer
   bool converged_ = false;
   std::string applied_request_;
@@ -104,12 +119,14 @@ class Agent {
   std::vector<std::string> state_errors_, refusals_, write_errors_;
 
   std::optional<api::AgentReport> written_;  // the report that the API server has
-  MonotonicPoint written_at_{}, sampled_at_{}, checked_at_{}, last_step_{};
+  MonotonicPoint written_at_{}, sampled_at_{}, checked_at_{}, read_all_at_{}, last_step_{};
   MonotonicPoint next_write_{}, next_load_{}, next_report_{};
   bool check_now_ = true;
-  bool retry_ = false;          // a store is due at next_write_
-  MonotonicPoint set_at_{};     // when all stores of the present wish last succeeded; zero: never
-  bool does_not_stay_ = false;  // what was set was found undone
+  bool retry_ = false;       // a store is due at next_write_
+  MonotonicPoint set_at_{};  // when all stores of the present wish last succeeded; zero: never
+  std::optional<Original> set_to_;  // the settings right after that
+  std::string shown_preference_;    // what the kernel calls the preference that was stored
+  bool does_not_stay_ = false;      // what was set was found undone
   int samples_taken_ = 0;
   Backoff write_backoff_, load_backoff_, report_backoff_;
 };

@@ -92,6 +92,11 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
          "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->default_str("info");
+  app.add_subcommand("restore",
+                     "Give back the machine's original settings as NodePower knows them, at once, "
+                     "caps of a budget too, and end; for uninstalling, when no agent runs any more")
+      ->fallthrough()
+      ->callback([&] { options.restore = true; });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,6 +9,7 @@
 namespace kwatt::agent {
 
 struct Options {
+  bool restore = false;    // the command `restore` was given: see restore.hpp
   std::string node_name;   // default: $NODE_NAME
   std::string kubeconfig;  // "": in the cluster, or kubectl's defaults
   std::string sysfs_root = "/sys";

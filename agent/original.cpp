@@ -77,7 +77,7 @@ bool parse_zone(const std::vector<std::string_view>& fields, Original& original)
   return true;
 }
 
-constexpr std::string_view kHeld = "held";
+constexpr std::string_view kHeld = "held", kOwed = "owed", kOwedZone = "owed-zone";
 struct HeldWord {
   std::string_view word;
   bool Held::*lever;
@@ -98,6 +98,19 @@ bool parse_held(const std::vector<std::string_view>& fields, Held& held) {
   return true;
 }
 
+bool parse_owed(const std::vector<std::string_view>& fields, Held& held) {
+  if (fields.size() != 2) return false;
+  if (fields.front() == kOwedZone) {
+    held.owed.zones.emplace_back(fields[1]);
+    return !fields[1].empty();
+  }
+  auto policies = parse_ranges(fields[1]);
+  if (!policies) return false;
+  held.owed.policies = std::move(*policies);
+  std::sort(held.owed.policies.begin(), held.owed.policies.end());
+  return true;
+}
+
 std::optional<StoredOriginal> parse_exact(std::string_view text) {
   StoredOriginal stored;
   Original& original = stored.original;
@@ -108,7 +121,9 @@ std::optional<StoredOriginal> parse_exact(std::string_view text) {
     const bool good = fields.front() == "cpu"    ? parse_policies(fields, original)
                       : fields.front() == "zone" ? parse_zone(fields, original)
                       : fields.front() == kHeld  ? parse_held(fields, held)
-                                                 : false;
+                      : fields.front() == kOwed || fields.front() == kOwedZone
+                          ? parse_owed(fields, held)
+                          : false;
     if (!good) return std::nullopt;
   }
   std::sort(original.policies.begin(), original.policies.end(),
@@ -137,15 +152,30 @@ std::string exact_of(const Original& original, const Held& held) {
     if (held.*word.lever) words.push_back(word.word);
   }
   if (!words.empty()) items.push_back(fmt::format("{}/{}", kHeld, fmt::join(words, ",")));
+  if (!held.owed.policies.empty()) {
+    items.push_back(fmt::format("{}/{}", kOwed, ranges(held.owed.policies)));
+  }
+  for (const std::string& zone : held.owed.zones) {
+    items.push_back(fmt::format("{}/{}", kOwedZone, zone));
+  }
   return fmt::format("{}", fmt::join(items, " "));
 }
 
 }  // namespace
 
+bool Owed::owes(int policy) const {
+  return std::binary_search(policies.begin(), policies.end(), policy);
+}
+
+bool Owed::owes(const std::string& zone) const {
+  return std::find(zones.begin(), zones.end(), zone) != zones.end();
+}
+
 const PolicySettings* Original::policy(int index) const {
-  const auto found = std::find_if(policies.begin(), policies.end(),
-                                  [&](const PolicySettings& p) { return p.index == index; });
-  return found == policies.end() ? nullptr : &*found;
+  const auto found =
+      std::lower_bound(policies.begin(), policies.end(), index,
+                       [](const PolicySettings& p, int wanted) { return p.index < wanted; });
+  return found == policies.end() || found->index != index ? nullptr : &*found;
 }
 
 const ZoneSettings* Original::zone(const std::string& id) const {

@@ -35,7 +35,7 @@ struct ZoneSettings {
 // Settings of one boot: another boot starts from the firmware's again, so they mean nothing then.
 struct Original {
   std::string boot_id;
-  std::vector<PolicySettings> policies;
+  std::vector<PolicySettings> policies;  // by rising index
   std::vector<ZoneSettings> zones;
   bool operator==(const Original&) const = default;
 
@@ -43,14 +43,28 @@ struct Original {
   const ZoneSettings* zone(const std::string& id) const;
 };
 
+// Policies and zones that were away (offline, unplugged) when their levers were let go: they get
+// their original settings when they come back, because the kernel gives them those they went with.
+struct Owed {
+  std::vector<int> policies;       // rising
+  std::vector<std::string> zones;  // in order
+  bool any() const { return !policies.empty() || !zones.empty(); }
+  bool owes(int policy) const;
+  bool owes(const std::string& zone) const;
+  bool operator==(const Owed&) const = default;
+};
+
 // The levers on which the machine may differ from its original settings because of us. What is not
 // held is not written back: people may change it while nobody asks for anything.
 struct Held {
   bool governor = false, frequency = false, preference = false, cap = false;
-  bool any() const { return governor || frequency || preference || cap; }
+  Owed owed = {};
+  bool levers() const { return governor || frequency || preference || cap; }
+  bool any() const { return levers() || owed.any(); }
+  // The levers that both hold, and what the other one owes.
   Held both(const Held& other) const {
     return {governor && other.governor, frequency && other.frequency,
-            preference && other.preference, cap && other.cap};
+            preference && other.preference, cap && other.cap, other.owed};
   }
   bool covers(const Held& other) const {
     return (governor || !other.governor) && (frequency || !other.frequency) &&
@@ -65,6 +79,7 @@ Original capture(const MachineState& state, std::string boot_id);
 // watts); `exact` holds every policy and zone and what is held, for example
 //   "cpu/0,2-3/powersave/800000/3200000/balance_performance zone/intel-rapl:0/125000000/1 held/cap"
 // where policies with equal settings share an item. Held levers: governor, frequency, epp, cap.
+// What is owed follows as "owed/3,7" (policies) and "owed-zone/intel-rapl:1".
 api::OriginalSettings to_report(const Original& original, const Held& held);
 // Whether a report says that anything is held.
 bool says_held(const api::OriginalSettings& report);

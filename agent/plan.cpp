@@ -46,6 +46,7 @@ class Planner {
   Plan run() {
     plan_cpu();
     plan_cap();
+    note_owed();
     return std::move(plan_);
   }
 
@@ -66,10 +67,14 @@ class Planner {
     bool governor_differs = false, frequency_differs = false, preference_differs = false;
     for (const CpuPolicy& policy : cpu.policies) {
       CpuPolicy wanted = policy;
-      set_governor(wanted, governor);
-      set_limits(wanted, frequency);
-      wanted.epp = preference_of(wanted, governor, preference);
-      auto writes = hardware::changes(policy, wanted);
+      const bool owed = input_.held.owed.owes(policy.index);
+      const Take of_governor = owed_take(governor, owed);
+      set_governor(wanted, of_governor);
+      set_limits(wanted, owed_take(frequency, owed));
+      wanted.epp = preference_of(wanted, of_governor, owed_take(preference, owed));
+      auto writes = hardware::changes(
+          policy, wanted, preference == Take::desired ? input_.shown_preference : std::string{});
+      if (owed && writes.empty()) std::erase(plan_.held.owed.policies, policy.index);
       governor_differs |= wanted.governor != policy.governor;
       frequency_differs |= wanted.min_khz != policy.min_khz || wanted.max_khz != policy.max_khz;
       preference_differs |= !wanted.epp.empty() && wanted.epp != policy.epp;
@@ -81,6 +86,42 @@ class Planner {
     }
     if (frequency == Take::original && !frequency_differs) plan_.held.frequency = false;
     if (preference == Take::original && !preference_differs) plan_.held.preference = false;
+    if (!lost_governor_.empty()) {
+      plan_.refusals.push_back(
+          fmt::format("the original governor {} is not offered by {}: the present one stays",
+                      lost_governor_, cpu.driver));
+    }
+  }
+
+  // What nobody asks of a policy that came back is its original setting.
+  static Take owed_take(Take take, bool owed) {
+    return owed && take == Take::present ? Take::original : take;
+  }
+
+  // Who is away when a lever is let go is owed the restoring.
+  void note_owed() {
+    const Held &before = input_.held, &after = plan_.held;
+    Owed& owed = plan_.held.owed;
+    const bool cpu_let_go = (before.governor && !after.governor) ||
+                            (before.frequency && !after.frequency) ||
+                            (before.preference && !after.preference);
+    if (cpu_let_go) {
+      for (const PolicySettings& settings : original_.policies) {
+        const bool here =
+            std::any_of(now_.cpu.policies.begin(), now_.cpu.policies.end(),
+                        [&](const CpuPolicy& policy) { return policy.index == settings.index; });
+        if (!here && !input_.held.owed.owes(settings.index)) {
+          owed.policies.push_back(settings.index);
+        }
+      }
+      std::sort(owed.policies.begin(), owed.policies.end());
+    }
+    if (!before.cap || after.cap) return;
+    for (const ZoneSettings& settings : original_.zones) {
+      const bool here = std::any_of(now_.zones.begin(), now_.zones.end(),
+                                    [&](const PowerZone& zone) { return zone.id == settings.id; });
+      if (!here && !owed.owes(settings.id)) owed.zones.push_back(settings.id);
+    }
   }
 
   static Result<void> ok() { return {}; }
@@ -88,7 +129,7 @@ class Planner {
   Result<void> check_preference(Take governor) const {
     if (!desired_.preference) return ok();
     const CpuPolicy* first = now_.cpu.policies.empty() ? nullptr : &now_.cpu.policies.front();
-    std::string in_force = first == nullptr ? "" : first->governor;
+    std::string in_force;
     if (governor == Take::desired) in_force = *desired_.governor;
     if (governor == Take::original && first != nullptr) {
       if (const auto* settings = original_.policy(first->index)) in_force = settings->governor;
@@ -96,11 +137,16 @@ class Planner {
     return hardware::check_preference(now_.cpu, *desired_.preference, in_force);
   }
 
-  void set_governor(CpuPolicy& wanted, Take take) const {
+  void set_governor(CpuPolicy& wanted, Take take) {
     if (take == Take::desired) wanted.governor = *desired_.governor;
-    // A policy that came online later has no original: whatever it has is its own.
     const auto* original = original_.policy(wanted.index);
-    if (take == Take::original && original != nullptr) wanted.governor = original->governor;
+    if (take != Take::original || original == nullptr) return;
+    const auto& offered = now_.cpu.governors;
+    if (std::find(offered.begin(), offered.end(), original->governor) != offered.end()) {
+      wanted.governor = original->governor;
+    } else if (wanted.governor != original->governor) {
+      lost_governor_ = original->governor;  // the driver is another than it was
+    }
   }
 
   void set_limits(CpuPolicy& wanted, Take take) const {
@@ -119,10 +165,11 @@ class Planner {
   // The preference to write, once wanted.governor is known; "" leaves it to the driver.
   std::string preference_of(const CpuPolicy& wanted, Take governor, Take preference) const {
     if (preference == Take::desired) return *desired_.preference;
-    if (wanted.governor == kPerformance) return {};  // the kernel forces its own
+    const bool forces = wanted.performance_forces_epp;
+    if (wanted.governor == kPerformance && forces) return {};
     const auto* original = original_.policy(wanted.index);
     if (original == nullptr) return {};
-    const bool known = original->governor != kPerformance;  // else it was hidden by the governor
+    const bool known = !forces || original->governor != kPerformance;  // else it was hidden
     if (preference == Take::original) {
       return known ? original->epp : offered(kUsualPreference);
     }
@@ -166,11 +213,13 @@ class Planner {
         const std::int64_t slack = input_.cap_changed ? 0 : hardware::kLimitTolerance_uw;
         writes = hardware::limit_changes(zone, share_uw, true, slack);
       }
-      if (take == Take::original) {
+      const bool owed = input_.held.owed.owes(zone.id);
+      if (owed_take(take, owed) == Take::original) {
         if (const auto* original = original_.zone(zone.id)) {
           writes = hardware::limit_changes(zone, original->limit_uw, original->enabled, 0);
         }
       }
+      if (owed && writes.empty()) std::erase(plan_.held.owed.zones, zone.id);
       differs |= !writes.empty();
       std::move(writes.begin(), writes.end(), std::back_inserter(plan_.writes));
     }
@@ -181,6 +230,7 @@ class Planner {
   const MachineState& now_;
   const Original& original_;
   const PlanInput& input_;
+  std::string lost_governor_;
   Plan plan_;
 };
 
@@ -215,12 +265,13 @@ void refresh_original(Original& original, const MachineState& now, const Held& h
   const Original present = capture(now, original.boot_id);
   for (const PolicySettings& settings : present.policies) {
     const auto known =
-        std::find_if(original.policies.begin(), original.policies.end(),
-                     [&](const PolicySettings& p) { return p.index == settings.index; });
-    if (known == original.policies.end()) {
-      if (!held.any()) original.policies.push_back(settings);
+        std::lower_bound(original.policies.begin(), original.policies.end(), settings.index,
+                         [](const PolicySettings& p, int index) { return p.index < index; });
+    if (known == original.policies.end() || known->index != settings.index) {
+      original.policies.insert(known, settings);
       continue;
     }
+    if (held.owed.owes(settings.index)) continue;
     if (!held.governor) known->governor = settings.governor;
     if (!held.frequency) {
       known->min_khz = settings.min_khz;
@@ -229,9 +280,15 @@ void refresh_original(Original& original, const MachineState& now, const Held& h
     // Our governor may have changed the preference as a side effect.
     if (!held.preference && !held.governor) known->epp = settings.epp;
   }
-  if (!held.cap) original.zones = present.zones;
-  std::sort(original.policies.begin(), original.policies.end(),
-            [](const auto& a, const auto& b) { return a.index < b.index; });
+  for (const ZoneSettings& settings : present.zones) {
+    const auto known = std::find_if(original.zones.begin(), original.zones.end(),
+                                    [&](const ZoneSettings& z) { return z.id == settings.id; });
+    if (known == original.zones.end()) {
+      original.zones.push_back(settings);
+    } else if (!held.cap && !held.owed.owes(settings.id)) {
+      *known = settings;
+    }
+  }
 }
 
 CapRange cap_range(const MachineState& now, const Original& original) {

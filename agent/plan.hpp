@@ -27,6 +27,8 @@ struct PlanInput {
   // The desired cap is another than in the plan before: then the limits are set exactly. Otherwise
   // they follow the changing draw outside the packages only by more than a watt each.
   bool cap_changed = false;
+  // What the policies show since the desired preference was stored (see hardware::changes).
+  std::string shown_preference = {};
 };
 Plan make_plan(const PlanInput& input);
 
@@ -35,7 +37,9 @@ Plan make_plan(const PlanInput& input);
 Held difference(const MachineState& now, const Original& original);
 
 // Settings that nobody asks for belong to the people of the machine: what is not held is taken over
-// into `original` as it is now, so that a later request is measured against the newest state.
+// into `original` as it is now, so that a later request is measured against the newest state. A
+// policy or zone that is new came with settings of its own, whatever is held elsewhere; one that is
+// away stays known.
 void refresh_original(Original& original, const MachineState& now, const Held& held);
 
 // The watts of machine power that caps can be set to, and the cap in force (0: not limited below

@@ -46,11 +46,12 @@ api::AgentReport build_report(const ReportInput& input) {
     if (input.sample->power) report.watts = (input.sample->power->count() + 500) / 1000;
     report.watts_source = telemetry::to_string(input.sample->source);
     report.cpu_utilization_percent = (input.sample->utilization.count() + 5) / 10;
+    report.current_mhz = input.sample->frequency.count();
   }
   report.governor = cpu.governor;
   report.min_mhz = cpu.min.count();
   report.max_mhz = cpu.max.count();
-  report.current_mhz = cpu.current.count();
+  if (!input.sample) report.current_mhz = cpu.current.count();
   report.applied_request = input.applied_request;
   if (input.desired.power_cap) {
     report.requested_cap_watts = input.desired.power_cap->count() / 1000;

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "hardware/hwmon.hpp"
+#include "hardware/thermal.hpp"
 
 namespace kwatt::agent {
 namespace {
 
-// A meter that is not there may appear with a module; looking for it costs a directory.
+// A sensor that is not there may appear with a module; looking for it costs a directory.
 constexpr Duration kMeterSearch = std::chrono::minutes{1};
 constexpr int kSmoothing = 10;
 constexpr int kFirstOutside = 3;  // samples before the first value
@@ -39,7 +40,16 @@ std::optional<telemetry::AgentSample> Sampler::sample(const MachineState& known,
   sample.governor = cpu.governor;
   sample.power = power.watts;
   sample.source = power.source;
+  sample.milli_celsius = read_temperature(monotonic);
   return sample;
+}
+
+std::optional<std::int64_t> Sampler::read_temperature(MonotonicPoint now) {
+  if (!temperature_searched_ || now - *temperature_searched_ >= kMeterSearch) {
+    temperature_searched_ = now;
+    temperature_paths_ = hardware::find_cpu_temperatures(sys_);
+  }
+  return hardware::hottest(sys_, temperature_paths_);
 }
 
 Sampler::Power Sampler::measure_power(const MachineState& known, MonotonicPoint now) {

@@ -37,6 +37,7 @@ class Sampler {
   };
   Power measure_power(const MachineState& known, MonotonicPoint now);
   std::optional<Milliwatts> read_meter(MonotonicPoint now);
+  std::optional<std::int64_t> read_temperature(MonotonicPoint now);
   void note_outside(Milliwatts machine, Milliwatts packages);
 
   const hardware::HostFs& sys_;
@@ -44,7 +45,8 @@ class Sampler {
   hardware::EnergyMeter energy_;
   std::optional<hardware::CpuTimes> cpu_;
   std::optional<std::string> meter_path_;
-  std::optional<MonotonicPoint> meter_searched_;
+  std::optional<MonotonicPoint> meter_searched_, temperature_searched_;
+  std::vector<std::string> temperature_paths_;
   Milliwatts smoothed_outside_;
   std::optional<Milliwatts> steady_outside_;
   int outside_samples_ = 0;

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "agent/agent.hpp"
+#include "agent/environment.hpp"
 #include "agent/health.hpp"
 #include "agent/pusher.hpp"
 #include "api/decode.hpp"
@@ -66,6 +67,7 @@ class Service {
              .restore_after = options.restore_after,
              .sample_interval = options.sample_interval,
              .check_interval = std::max<Duration>(options.sample_interval, std::chrono::seconds{2}),
+             .full_interval = std::chrono::seconds{30},
              .report_timing = {}},
             *client_, sys_, proc_, clock_, metrics_),
         signals_(io_, SIGTERM, SIGINT) {
@@ -254,29 +256,20 @@ class Service {
   int exit_code_ = 0;
 };
 
-int fail_start(const char* what, const Error& error) {
-  log::error(what, {{"error", error}});
-  return 1;
-}
-
 }  // namespace
 
 int run_agent(const Options& options) {
-  auto sys = hardware::RootedFs::open(options.sysfs_root);
-  if (!sys) return fail_start("cannot open the sysfs root", sys.error());
-  auto proc = hardware::RootedFs::open(options.proc_root);
-  if (!proc) return fail_start("cannot open the proc root", proc.error());
-  auto boot_id = hardware::read_boot_id(*proc);
-  if (!boot_id) return fail_start("cannot read the boot id", boot_id.error());
-  auto config = kube::find_config({.kubeconfig = options.kubeconfig,
-                                   .context = {},
-                                   .service_account_folder = kube::kServiceAccountFolder});
-  if (!config) return fail_start("no way to the API server", config.error());
+  auto environment = open_environment(options);
+  if (!environment) {
+    log::error("cannot start", {{"error", environment.error()}});
+    return 1;
+  }
   log::info("starting", {{"node", options.node_name},
                          {"version", KWATT_VERSION},
-                         {"bootID", *boot_id},
+                         {"bootID", environment->boot_id},
                          {"restoreAfter", format_go_duration(options.restore_after)}});
-  Service service(options, *config, std::move(*sys), std::move(*proc), *boot_id);
+  Service service(options, environment->kube, std::move(environment->sys),
+                  std::move(environment->proc), environment->boot_id);
   return service.run();
 }
 

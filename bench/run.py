@@ -22,7 +22,7 @@ from bench import agent, demo, full_build, planner, store  # noqa: E402
 BENCHES = {
     "planner": (planner.measure, "one full planning pass, 1,000 nodes and 30,000 pods"),
     "demo": (demo.measure, "from a decision to a machine that is Off, real control plane"),
-    "agent": (agent.measure, "resident memory of kwatt-agent"),
+    "agent": (agent.measure, "kwatt-agent of a machine with 256 CPUs: CPU time, memory, time to a cap"),
     "store": (store.measure, "5,000 nodes and 50,000 pods in memory, beside client-go's informers"),
     "build": (full_build.measure, "a full build from nothing, without ccache"),
 }

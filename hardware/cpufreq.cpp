@@ -10,6 +10,7 @@ namespace kwatt::hardware {
 namespace {
 
 const std::string kBase = "devices/system/cpu/cpufreq";
+const std::string kOnline = "devices/system/cpu/online";
 constexpr std::string_view kPerformance = "performance";
 constexpr std::int64_t kMaximumPreferenceNumber = 255;
 
@@ -35,14 +36,31 @@ std::int64_t current_khz(const HostFs& fs, int index) {
   return khz ? *khz : 0;
 }
 
-Result<PolicyFiles> read_policy(const HostFs& fs, int index) {
+// Online CPUs of a policy; 0: none, or none any more.
+Result<int> online_cpus(const HostFs& fs, int index) {
+  auto cpus = read_words(fs, path_of(index, "affected_cpus"));
+  if (cpus) return static_cast<int>(cpus->size());
+  if (gone(cpus.error())) return 0;
+  return cpus.error();
+}
+
+// Ascending; the kernel lists them either way. Most drivers have no steps.
+std::vector<std::int64_t> read_steps(const HostFs& fs, int index) {
+  std::vector<std::int64_t> steps;
+  const auto words = read_words(fs, path_of(index, "scaling_available_frequencies"));
+  if (!words) return steps;
+  for (const std::string& word : *words) {
+    if (const auto khz = parse_number(word)) steps.push_back(*khz);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+Result<PolicyFiles> read_policy(const HostFs& fs, int index, int cpus) {
   PolicyFiles files;
   CpuPolicy& policy = files.policy;
   policy.index = index;
-  auto cpus = read_words(fs, path_of(index, "affected_cpus"));
-  if (!cpus) return cpus.error();
-  policy.cpus = static_cast<int>(cpus->size());
-  if (policy.cpus == 0) return fail(ErrorCode::not_found, "no CPU online");
+  policy.cpus = cpus;
 
   auto governor = read_line(fs, path_of(index, "scaling_governor"));
   if (!governor) return governor.error();
@@ -67,6 +85,10 @@ Result<PolicyFiles> read_policy(const HostFs& fs, int index) {
     *number.value = *value;
   }
   policy.current_khz = current_khz(fs, index);
+  policy.steps_khz = read_steps(fs, index);
+  // Where the driver is the governor, `performance` is a preference too. intel_cpufreq is not.
+  policy.performance_forces_epp =
+      files.driver == "intel_pstate" || files.driver == "amd-pstate-epp";
 
   auto preference = read_line(fs, path_of(index, "energy_performance_preference"));
   if (preference) {
@@ -87,6 +109,11 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+const char* no_scaling(const CpuFrequencies& frequencies) {
+  return frequencies.problems.empty() ? "this machine has no CPU frequency scaling"
+                                      : "the CPU frequency settings of this machine cannot be read";
+}
+
 AttributeWrite store(int index, std::string_view file, std::string value, std::string_view what) {
   return {.path = path_of(index, file),
           .value = std::move(value),
@@ -98,16 +125,20 @@ bool chosen_by_kernel(const std::string& preference) {
   return preference == "default" || parse_number(preference).has_value();
 }
 
-bool needs_preference(const CpuPolicy& now, const CpuPolicy& wanted) {
-  if (wanted.epp.empty() || now.epp.empty() || wanted.governor == kPerformance) return false;
-  if (chosen_by_kernel(wanted.epp)) return now.governor != wanted.governor;
-  return now.epp != wanted.epp || now.governor != wanted.governor;
+bool needs_preference(const CpuPolicy& now, const CpuPolicy& wanted, const std::string& shown) {
+  if (wanted.epp.empty() || now.epp.empty()) return false;
+  if (wanted.governor == kPerformance && now.performance_forces_epp) return false;
+  if (now.governor != wanted.governor) return true;
+  if (chosen_by_kernel(wanted.epp) && now.epp == shown) return false;
+  return now.epp != wanted.epp;
 }
 
 }  // namespace
 
 Result<CpuFrequencies> read_cpufreq(const HostFs& fs) {
   CpuFrequencies all;
+  // Before the policies: a CPU that comes meanwhile makes the next look differ.
+  if (auto online = read_line(fs, kOnline)) all.online = std::move(*online);
   auto names = fs.list(kBase);
   if (!names) {
     if (names.error().code == ErrorCode::not_found) return all;
@@ -122,10 +153,15 @@ Result<CpuFrequencies> read_cpufreq(const HostFs& fs) {
   }
   std::sort(indexes.begin(), indexes.end());
   for (const int index : indexes) {
-    auto files = read_policy(fs, index);
+    auto cpus = online_cpus(fs, index);
+    if (cpus && *cpus == 0) continue;
+    auto files = cpus ? read_policy(fs, index, *cpus) : Result<PolicyFiles>(cpus.error());
     if (!files) {
-      if (gone(files.error())) continue;
-      return files.error();
+      // It may have gone offline meanwhile; otherwise somebody has to hear of it.
+      if (const auto still = online_cpus(fs, index); still && *still == 0) continue;
+      all.problems.push_back(
+          files.error().with_context(fmt::format("policy{} is left out", index)).text());
+      continue;
     }
     if (all.policies.empty()) {
       all.driver = files->driver;
@@ -138,6 +174,26 @@ Result<CpuFrequencies> read_cpufreq(const HostFs& fs) {
     all.policies.push_back(std::move(files->policy));
   }
   return all;
+}
+
+bool refresh_settings(const HostFs& fs, CpuFrequencies& known) {
+  if (known.policies.empty() || !known.problems.empty() || known.online.empty()) return false;
+  const auto online = read_line(fs, kOnline);
+  if (!online || *online != known.online) return false;
+  for (CpuPolicy& policy : known.policies) {
+    auto governor = read_line(fs, path_of(policy.index, "scaling_governor"));
+    const auto min_khz = read_number(fs, path_of(policy.index, "scaling_min_freq"));
+    const auto max_khz = read_number(fs, path_of(policy.index, "scaling_max_freq"));
+    if (!governor || !min_khz || !max_khz) return false;
+    policy.governor = std::move(*governor);
+    policy.min_khz = *min_khz;
+    policy.max_khz = *max_khz;
+    if (policy.epp.empty()) continue;
+    auto preference = read_line(fs, path_of(policy.index, "energy_performance_preference"));
+    if (!preference) return false;
+    policy.epp = std::move(*preference);
+  }
+  return true;
 }
 
 Megahertz average_frequency(const HostFs& fs, const CpuFrequencies& known) {
@@ -183,7 +239,7 @@ CpuSummary summarize(const CpuFrequencies& frequencies) {
 
 Result<void> check_governor(const CpuFrequencies& frequencies, const std::string& governor) {
   if (frequencies.policies.empty()) {
-    return fail(ErrorCode::unsupported, "this machine has no CPU frequency scaling");
+    return fail(ErrorCode::unsupported, no_scaling(frequencies));
   }
   if (contains(frequencies.governors, governor)) return {};
   return fail(ErrorCode::invalid_argument,
@@ -193,7 +249,7 @@ Result<void> check_governor(const CpuFrequencies& frequencies, const std::string
 
 Result<void> check_max_frequency(const CpuFrequencies& frequencies, Megahertz maximum) {
   if (frequencies.policies.empty()) {
-    return fail(ErrorCode::unsupported, "this machine has no CPU frequency scaling");
+    return fail(ErrorCode::unsupported, no_scaling(frequencies));
   }
   const CpuSummary summary = summarize(frequencies);
   if (maximum >= summary.hardware_min && maximum <= summary.hardware_max) return {};
@@ -210,7 +266,7 @@ Result<void> check_preference(const CpuFrequencies& frequencies, const std::stri
   if (!offered) {
     return fail(ErrorCode::unsupported,
                 frequencies.policies.empty()
-                    ? std::string("this machine has no CPU frequency scaling")
+                    ? std::string(no_scaling(frequencies))
                     : fmt::format("{} has no energy performance preference", frequencies.driver));
   }
   const auto number = parse_number(preference);
@@ -222,7 +278,12 @@ Result<void> check_preference(const CpuFrequencies& frequencies, const std::stri
                             preference, fmt::join(frequencies.preferences, ", "),
                             kMaximumPreferenceNumber));
   }
-  if (governor == kPerformance && preference != kPerformance) {
+  const bool forced = std::any_of(
+      frequencies.policies.begin(), frequencies.policies.end(), [&](const CpuPolicy& policy) {
+        return policy.performance_forces_epp &&
+               (governor.empty() ? policy.governor : governor) == kPerformance;
+      });
+  if (forced && preference != kPerformance) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("energy performance preference {} cannot be had under the performance "
                             "governor, which forces its own",
@@ -233,12 +294,18 @@ Result<void> check_preference(const CpuFrequencies& frequencies, const std::stri
 
 std::int64_t policy_khz(const CpuPolicy& policy, Megahertz limit) {
   const std::int64_t mhz = limit.count();
-  if (mhz >= policy.hardware_max_khz / 1000) return policy.hardware_max_khz;
-  if (mhz <= policy.hardware_min_khz / 1000) return policy.hardware_min_khz;
-  return mhz * 1000;
+  std::int64_t khz = mhz * 1000;
+  if (mhz >= policy.hardware_max_khz / 1000) khz = policy.hardware_max_khz;
+  if (mhz <= policy.hardware_min_khz / 1000) khz = policy.hardware_min_khz;
+  const auto& steps = policy.steps_khz;
+  if (steps.empty()) return khz;
+  // A step of 1733333 kHz is what somebody means who asks for 1733 MHz.
+  const auto above = std::upper_bound(steps.begin(), steps.end(), khz / 1000 * 1000 + 999);
+  return above == steps.begin() ? steps.front() : *std::prev(above);
 }
 
-std::vector<AttributeWrite> changes(const CpuPolicy& now, const CpuPolicy& wanted) {
+std::vector<AttributeWrite> changes(const CpuPolicy& now, const CpuPolicy& wanted,
+                                    const std::string& shown) {
   std::vector<AttributeWrite> writes;
   const int index = now.index;
   const std::int64_t min_khz = std::min(wanted.min_khz, wanted.max_khz);
@@ -256,7 +323,7 @@ std::vector<AttributeWrite> changes(const CpuPolicy& now, const CpuPolicy& wante
   if (!minimum_first && now.min_khz != min_khz) {
     limit("scaling_min_freq", min_khz, "minimum frequency");
   }
-  if (needs_preference(now, wanted)) {
+  if (needs_preference(now, wanted, shown)) {
     writes.push_back(
         store(index, "energy_performance_preference", wanted.epp, "energy performance preference"));
     writes.back().any_word = chosen_by_kernel(wanted.epp);
@@ -264,12 +331,16 @@ std::vector<AttributeWrite> changes(const CpuPolicy& now, const CpuPolicy& wante
   return writes;
 }
 
-bool same_settings(const CpuPolicy& now, const CpuPolicy& wanted) {
+std::string policy_folder(int index) {
+  return path_of(index, "");
+}
+
+bool same_settings(const CpuPolicy& now, const CpuPolicy& wanted, const std::string& shown) {
   constexpr std::int64_t kTolerance = 1000;
   if (now.governor != wanted.governor) return false;
   if (std::abs(now.max_khz - wanted.max_khz) > kTolerance) return false;
   if (std::abs(now.min_khz - std::min(wanted.min_khz, wanted.max_khz)) > kTolerance) return false;
-  return !needs_preference(now, wanted);
+  return !needs_preference(now, wanted, shown);
 }
 
 }  // namespace kwatt::hardware

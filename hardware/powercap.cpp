@@ -70,7 +70,10 @@ Result<std::vector<PowerZone>> read_zones(const HostFs& fs) {
     PowerZone zone;
     zone.id = id;
     auto name = read_line(fs, path_of(zone, "name"));
-    if (!name) return name.error();
+    if (!name) {
+      if (name.error().code == ErrorCode::not_found) continue;
+      return name.error();
+    }
     zone.name = *name;
     zone.kind = kind_of(zone.name);
     zone.energy_range_uj = number_or_zero(fs, path_of(zone, "max_energy_range_uj"));
@@ -132,6 +135,10 @@ std::vector<AttributeWrite> limit_changes(const PowerZone& now, std::int64_t lim
   return writes;
 }
 
+std::string zone_folder(const std::string& id) {
+  return fmt::format("{}/{}/", kBase, id);
+}
+
 Error explain_limit_error(Error error, const AttributeWrite& write) {
   if (error.code == ErrorCode::unsupported && write.path.starts_with(kBase)) {
     error.message = fmt::format("the firmware has locked the {}", write.what);
@@ -151,6 +158,7 @@ Result<EnergyMeter::Reading> EnergyMeter::sample(const HostFs& fs,
                                                  MonotonicPoint now) {
   Reading reading;
   std::vector<Counter> counters;
+  std::vector<std::optional<Milliwatts>*> incomplete;
   const std::int64_t elapsed_us =
       std::chrono::duration_cast<std::chrono::microseconds>(now - last_time_).count();
   const bool usable = !last_.empty() && elapsed_us > 0 && now - last_time_ <= kLongestGap;
@@ -161,6 +169,7 @@ Result<EnergyMeter::Reading> EnergyMeter::sample(const HostFs& fs,
     if (zone.kind == ZoneKind::psys) sum = &reading.psys;
     if (sum == nullptr) continue;
     auto energy = read_number(fs, path_of(zone, "energy_uj"));
+    if (!energy && energy.error().code == ErrorCode::not_found) continue;
     if (!energy) {
       last_.clear();
       return energy.error().with_context("energy counter of " + zone.name);
@@ -168,7 +177,11 @@ Result<EnergyMeter::Reading> EnergyMeter::sample(const HostFs& fs,
     counters.push_back({zone.id, *energy});
     const auto before =
         std::find_if(last_.begin(), last_.end(), [&](const Counter& c) { return c.id == zone.id; });
-    if (!usable || before == last_.end()) continue;
+    if (!usable) continue;
+    if (before == last_.end()) {
+      incomplete.push_back(sum);  // without this zone the sum would be too low
+      continue;
+    }
     const auto used = energy_between(before->energy_uj, *energy, zone.energy_range_uj);
     // µJ ÷ µs = W. The product below stays far inside 64 bits: a counter is under 10^12.
     if (!used || *used > kImplausible_uw / 1'000'000 * elapsed_us) {
@@ -178,6 +191,7 @@ Result<EnergyMeter::Reading> EnergyMeter::sample(const HostFs& fs,
     }
     *sum = sum->value_or(Milliwatts{0}) + Milliwatts{*used * 1000 / elapsed_us};
   }
+  for (std::optional<Milliwatts>* sum : incomplete) sum->reset();
   last_ = std::move(counters);
   last_time_ = now;
   return reading;

@@ -26,7 +26,8 @@ struct PowerZone {
 };
 
 // All zones, by id. intel-rapl-mmio shows package-0 a second time: such duplicates are left out.
-// A machine without powercap gives an empty list. Errors: of the files.
+// A zone that goes meanwhile, with its package, is left out too. A machine without powercap gives
+// an empty list. Errors: of the files.
 Result<std::vector<PowerZone>> read_zones(const HostFs& fs);
 
 // What the packages can be limited to together, each with the same share. A minimum the hardware
@@ -50,6 +51,9 @@ std::vector<AttributeWrite> limit_changes(const PowerZone& now, std::int64_t lim
                                           std::int64_t slack_uw);
 inline constexpr std::int64_t kLimitTolerance_uw = 1'000'000;
 
+// Where the files of a zone are: "class/powercap/intel-rapl:0/".
+std::string zone_folder(const std::string& id);
+
 // A limit that the firmware has locked answers ENODATA (ENOSYS at its switch): the sentence for it.
 // Other errors come back as they are.
 Error explain_limit_error(Error error, const AttributeWrite& write);
@@ -67,8 +71,9 @@ class EnergyMeter {
     bool operator==(const Reading&) const = default;
   };
   // Empty readings at the first call, after a gap in which a counter may have wrapped unseen (over
-  // a minute), and where a counter jumped by more than 10 kW. Errors: forbidden when the counters
-  // are not readable (energy_uj is 0400), others of the files.
+  // a minute), where a counter jumped by more than 10 kW, and for a kind of zone of which one has
+  // only just come. Errors: forbidden when the counters are not readable (energy_uj is 0400),
+  // others of the files; a zone that went with its package is no error.
   Result<Reading> sample(const HostFs& fs, const std::vector<PowerZone>& zones, MonotonicPoint now);
 
  private:

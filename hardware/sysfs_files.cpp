@@ -113,17 +113,15 @@ Result<std::string> RootedFs::read(const std::string& path, std::size_t limit) c
   auto opened = open_below(path, O_RDONLY);
   if (!opened) return opened.error();
   const Descriptor fd(*opened);
-  std::string text(limit, '\0');
-  std::size_t used = 0;
-  while (used < limit) {
-    const ssize_t got = ::read(fd.get(), text.data() + used, limit - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(errno, fmt::format("read {}/{}", root_, path));
-    if (got == 0) break;
-    used += static_cast<std::size_t>(got);
-  }
-  text.resize(used);
-  return text;
+  // Attributes give all they have to the first read; a second one, only to hear that there is no
+  // more, would be a third of the cost.
+  std::array<char, 4096> buffer;
+  ssize_t got = -1;
+  do {
+    got = ::read(fd.get(), buffer.data(), std::min(limit, buffer.size()));
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return errno_error(errno, fmt::format("read {}/{}", root_, path));
+  return std::string(buffer.data(), static_cast<std::size_t>(got));
 }
 
 Result<void> RootedFs::write(const std::string& path, std::string_view value) {

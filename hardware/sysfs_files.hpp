@@ -17,7 +17,8 @@ namespace kwatt::hardware {
 class HostFs {
  public:
   virtual ~HostFs() = default;
-  // At most `limit` bytes from the beginning; the rest is left unread.
+  // What one read(2) of at most `limit` bytes (and never more than 4096) gives from the beginning:
+  // all of an attribute, the first lines of a longer file.
   virtual Result<std::string> read(const std::string& path, std::size_t limit = 4096) const = 0;
   // One write(2) of the value and a newline: the kernel takes one write as one store.
   virtual Result<void> write(const std::string& path, std::string_view value) = 0;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kSources{"none", "rapl", "rapl-psys", "hwmon"};
 constexpr std::size_t kLongestText = 253;
 constexpr std::int64_t kMostMegahertz = 100'000;
+constexpr std::int64_t kMostMilliCelsius = 150'000;
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -47,6 +48,7 @@ void write(Writer& writer, const AgentSample& sample) {
   text(writer, "source", to_string(sample.source));
   number(writer, "mhz", sample.frequency.count());
   text(writer, "governor", sample.governor);
+  if (sample.milli_celsius) number(writer, "milliCelsius", *sample.milli_celsius);
   writer.EndObject();
 }
 
@@ -138,7 +140,8 @@ class BatchHandler {
     if (place_ == Place::batch) return key_ == "node" || key_ == "bootID" || key_ == "samples";
     if (place_ == Place::sample) {
       return key_ == "time" || key_ == "cpuBusyPermille" || key_ == "utilizationPermille" ||
-             key_ == "milliwatts" || key_ == "source" || key_ == "mhz" || key_ == "governor";
+             key_ == "milliwatts" || key_ == "source" || key_ == "mhz" || key_ == "governor" ||
+             key_ == "milliCelsius";
     }
     return true;
   }
@@ -185,6 +188,10 @@ class BatchHandler {
     if (key_ == "mhz") {
       sample.frequency = Megahertz{value};
       return bounded(kMostMegahertz);
+    }
+    if (key_ == "milliCelsius") {
+      sample.milli_celsius = value;
+      return bounded(kMostMilliCelsius);
     }
     return wrong("a number");
   }

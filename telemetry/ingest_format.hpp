@@ -4,10 +4,12 @@
 //
 //   {"node":"n1","bootID":"6d0f…","samples":[
 //     {"time":"2026-11-20T21:44:03.250Z","cpuBusyPermille":412,"utilizationPermille":330,
-//      "milliwatts":151000,"source":"hwmon","mhz":2400,"governor":"powersave"}, …]}
+//      "milliwatts":151000,"source":"hwmon","mhz":2400,"governor":"powersave",
+//      "milliCelsius":54000}, …]}
 //
-// `milliwatts` is left out when nothing measures power; then source is "none". Unknown keys are
-// skipped, so that a newer agent can talk to an older controller.
+// `milliwatts` is left out when nothing measures power; then source is "none". `milliCelsius`, of
+// the hottest CPU package, is left out where there is no sensor. Unknown keys are skipped, so that
+// a newer agent can talk to an older controller.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,8 +33,9 @@ struct AgentSample {
   Permille utilization;  // the same at full frequency (frequency-invariant), 0..1000
   std::optional<Milliwatts> power;
   PowerSource source = PowerSource::none;
-  Megahertz frequency;   // average of all CPUs; 0: unknown
-  std::string governor;  // "": none; several as "performance,powersave"
+  Megahertz frequency;                             // average of all CPUs; 0: unknown
+  std::string governor;                            // "": none; several as "performance,powersave"
+  std::optional<std::int64_t> milli_celsius = {};  // of the hottest CPU package
   bool operator==(const AgentSample&) const = default;
 };
 
@@ -49,8 +52,8 @@ std::string encode(const AgentBatch& batch);
 
 // Errors: parse, with the place ("samples[3].mhz: must be 0 to 100000"). Refused: what is not JSON
 // or nested deeper than the format, more than kMaximumSamples, a missing node or time, a number
-// that is no integer, mhz outside 0..100,000, a text longer than 253 bytes, power without a source
-// or a source without power. Whether a reading can be true is for SampleStore to say, sample by
+// that is no integer, mhz outside 0..100,000, milliCelsius outside 0..150,000, a text longer than
+// 253 bytes, power without a source or a source without power. Whether a reading can be true is for SampleStore to say, sample by
 // sample.
 Result<AgentBatch> decode_batch(std::string_view json);
 

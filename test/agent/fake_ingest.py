@@ -5,7 +5,8 @@ import json
 import threading
 from datetime import datetime
 
-SAMPLE_KEYS = {"time", "cpuBusyPermille", "utilizationPermille", "milliwatts", "source", "mhz", "governor"}
+SAMPLE_KEYS = {"time", "cpuBusyPermille", "utilizationPermille", "milliwatts", "source", "mhz", "governor",
+               "milliCelsius"}
 
 
 def check_batch(batch):
@@ -17,6 +18,7 @@ def check_batch(batch):
         assert set(sample) <= SAMPLE_KEYS, sample
         datetime.fromisoformat(sample["time"].replace("Z", "+00:00"))
         assert 0 <= sample["cpuBusyPermille"] <= 1000 and 0 <= sample["utilizationPermille"] <= 1000
+        assert 0 <= sample.get("milliCelsius", 0) <= 150_000
         assert ("milliwatts" in sample) == (sample["source"] != "none")
 
 

@@ -34,6 +34,7 @@ struct World {
                               .restore_after = minutes{10},
                               .sample_interval = seconds{1},
                               .check_interval = seconds{2},
+                              .full_interval = seconds{30},
                               .report_timing = {}},
                   client, sys, proc, clock, metrics);
   }
@@ -299,7 +300,8 @@ TEST_CASE_FIXTURE(World, "what does not stay as it was set is said and not calle
   }
   CHECK_FALSE(client.report().converged);
   REQUIRE_FALSE(client.report().errors.empty());
-  CHECK(client.report().errors.front() == "power limit of package-0 does not stay as it was set");
+  CHECK(client.report().errors.front() ==
+        "power limit of package-0 does not stay as it was set: something else sets it");
   CHECK(client.report().requested_cap_watts == 100);
   CHECK(client.report().effective_cap_watts != 100);
   CHECK(client.reports.size() < 20);
@@ -321,13 +323,30 @@ TEST_CASE_FIXTURE(World, "a limit that the firmware has locked is named in the r
 }
 
 TEST_CASE_FIXTURE(World, "hardware that cannot be read is reported and not written") {
-  sys.fail_read(FakeMachine::policy_file(0, "scaling_max_freq"), EIO);
+  for (const int index : {0, 2}) {
+    sys.fail_read(FakeMachine::policy_file(index, "scaling_max_freq"), EIO);
+  }
   annotate(kSlow);
   step(6);
   CHECK(sys.writes().empty());
-  REQUIRE_FALSE(client.reports.empty());
-  CHECK(client.report().errors.front().starts_with("CPU frequency settings"));
+  REQUIRE(client.report().errors.size() == 2);
+  CHECK(client.report().errors[0] == "the CPU frequency settings of this machine cannot be read");
+  CHECK(client.report().errors[1].starts_with("policy0 is left out: "));
+  CHECK(client.report().errors[1].ends_with("(and 1 more alike)"));
   CHECK_FALSE(client.report().converged);
+}
+
+TEST_CASE_FIXTURE(World, "what cannot be read when its lever is let go gets its own later") {
+  annotate(kSlow);
+  step(6);
+  sys.fail_read(FakeMachine::policy_file(2, "scaling_max_freq"), EIO);
+  annotate({});
+  step(6);
+  CHECK(governor() == "schedutil\n");
+  CHECK(sys.text(FakeMachine::policy_file(2, "scaling_governor")) == "powersave\n");
+  sys.fail_read(FakeMachine::policy_file(2, "scaling_max_freq"), 0);
+  step(6);
+  CHECK(sys.text(FakeMachine::policy_file(2, "scaling_governor")) == "schedutil\n");
 }
 
 TEST_CASE_FIXTURE(World, "readings alone are written every five minutes") {

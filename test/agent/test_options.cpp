@@ -34,6 +34,18 @@ TEST_CASE("durations are written as Go does") {
   CHECK((parsed.options->log_format == log::Format::logfmt));
 }
 
+TEST_CASE("the command restore takes the options on either side") {
+  CHECK_FALSE(parse({"--node-name", "n1"}).options->restore);
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"restore", "--node-name", "n1"},
+        std::vector<const char*>{"--node-name", "n1", "restore"}}) {
+    const auto parsed = parse(words);
+    REQUIRE(parsed.options);
+    CHECK(parsed.options->restore);
+    CHECK(parsed.options->node_name == "n1");
+  }
+}
+
 TEST_CASE("mistakes end with status 2, help and version with 0") {
   const std::vector<std::vector<const char*>> mistakes{
       {"--node-name", "n1", "--restore-after", "5"},

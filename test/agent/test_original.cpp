@@ -57,6 +57,18 @@ TEST_CASE("what is held is stored with it") {
   CHECK((from_report(report, MachineState{}).original == original));
 }
 
+TEST_CASE("what is owed to those who were away is stored with it") {
+  FakeHostFs fs;
+  FakeMachine{.policies = 1}.build(fs);
+  const Original original = capture(state_of(fs), "boot-1");
+  Held held;
+  held.owed = {{2, 3, 7}, {"intel-rapl:1", "intel-rapl:2"}};
+  const api::OriginalSettings report = to_report(original, held);
+  CHECK(report.exact.ends_with(" owed/2-3,7 owed-zone/intel-rapl:1 owed-zone/intel-rapl:2"));
+  CHECK(says_held(report));
+  CHECK((from_report(report, MachineState{}).held == held));
+}
+
 TEST_CASE("a machine without anything to set has an empty original") {
   const Original original = capture(MachineState{}, "boot-1");
   const api::OriginalSettings report = to_report(original, {});

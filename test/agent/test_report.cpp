@@ -36,6 +36,7 @@ TEST_CASE("a report says what the machine is, what was asked and what is in forc
   sample.power = Milliwatts{150'600};
   sample.source = telemetry::PowerSource::hwmon;
   sample.utilization = Permille{337};
+  sample.frequency = Megahertz{1600};
   const api::AgentReport report = build_report({.boot_id = "boot-1",
                                                 .agent_version = "1.2.3",
                                                 .now = TimePoint{seconds{1000}},

@@ -24,7 +24,9 @@ CpuPolicy policy(std::string governor, std::int64_t min_khz, std::int64_t max_kh
           .max_khz = max_khz,
           .current_khz = 0,
           .hardware_min_khz = 800'000,
-          .hardware_max_khz = 3'200'000};
+          .hardware_max_khz = 3'200'000,
+          .steps_khz = {},
+          .performance_forces_epp = true};
 }
 
 std::vector<std::string> short_form(const std::vector<AttributeWrite>& writes) {
@@ -105,13 +107,62 @@ TEST_CASE("an unreadable frequency is unknown, not zero load") {
   CHECK(average_frequency(fs, *read).count() == 0);
 }
 
-TEST_CASE("a broken attribute is an error, not a missing policy") {
+TEST_CASE("a policy with a broken or missing file is left out and named, the others are read") {
   FakeHostFs fs;
   FakeMachine{}.build(fs);
-  fs.put(FakeMachine::policy_file(2, "scaling_max_freq"), "garbage\n");
-  CHECK(read_cpufreq(fs).error().code == ErrorCode::parse);
-  fs.fail_read(FakeMachine::policy_file(2, "scaling_max_freq"), EACCES);
-  CHECK(read_cpufreq(fs).error().code == ErrorCode::forbidden);
+  const std::string path = FakeMachine::policy_file(2, "scaling_max_freq");
+  const auto problem = [&] {
+    const auto read = read_cpufreq(fs);
+    REQUIRE(read);
+    CHECK(read->policies.size() == 1);
+    REQUIRE(read->problems.size() == 1);
+    return read->problems.front();
+  };
+  fs.put(path, "garbage\n");
+  CHECK(problem().starts_with("policy2 is left out: "));
+  fs.fail_read(path, EACCES);
+  CHECK(problem().find("Permission denied") != std::string::npos);
+  fs.forget(path);
+  CHECK(problem().find("No such file") != std::string::npos);
+}
+
+TEST_CASE("only the settings are read again while the same CPUs are online") {
+  FakeHostFs fs;
+  FakeMachine{.driver = "intel_pstate",
+              .governors = "performance powersave",
+              .governor = "powersave",
+              .preferences = "default performance balance_performance balance_power power"}
+      .build(fs);
+  fs.put("devices/system/cpu/online", "0-3\n");
+  auto known = read_cpufreq(fs);
+  REQUIRE(known);
+  fs.put(FakeMachine::policy_file(2, "scaling_governor"), "performance\n");
+  fs.put(FakeMachine::policy_file(2, "scaling_max_freq"), "1000000\n");
+  fs.put(FakeMachine::policy_file(2, "energy_performance_preference"), "performance\n");
+  REQUIRE(refresh_settings(fs, *known));
+  CHECK((*known == *read_cpufreq(fs)));
+  SUBCASE("a CPU went") {
+    fs.put("devices/system/cpu/online", "0-2\n");
+  }
+  SUBCASE("a policy went") {
+    fs.forget(FakeMachine::policy_file(0, "scaling_governor"));
+  }
+  SUBCASE("it is not known which CPUs are online") {
+    fs.forget("devices/system/cpu/online");
+  }
+  CHECK_FALSE(refresh_settings(fs, *known));
+}
+
+TEST_CASE("drivers with steps get the highest step that is not above the limit") {
+  CpuPolicy p;
+  p.hardware_min_khz = 800'000;
+  p.hardware_max_khz = 3'800'000;
+  p.steps_khz = {800'000, 1'733'333, 3'200'000};
+  CHECK(policy_khz(p, Megahertz{800}) == 800'000);
+  CHECK(policy_khz(p, Megahertz{1732}) == 800'000);
+  CHECK(policy_khz(p, Megahertz{1733}) == 1'733'333);
+  CHECK(policy_khz(p, Megahertz{3199}) == 1'733'333);
+  CHECK(policy_khz(p, Megahertz{3800}) == 3'200'000);
 }
 
 TEST_CASE("a frequency outside the hardware's range is refused with the range, never clamped") {
@@ -147,6 +198,7 @@ TEST_CASE("preferences are checked as the kernel would") {
   CHECK(check_preference(*read, "performance", "performance"));
   CHECK(check_preference(*read, "256", "powersave").error().code == ErrorCode::invalid_argument);
   CHECK(check_preference(*read, "turbo", "powersave").error().code == ErrorCode::invalid_argument);
+  CHECK(check_preference(*read, "power", ""));
   CHECK(check_preference(*read, "power", "performance").error().code ==
         ErrorCode::invalid_argument);
   FakeHostFs plain;
@@ -170,6 +222,7 @@ TEST_CASE("stores come in an order the kernel accepts") {
     const char* name;
     CpuPolicy now, wanted;
     std::vector<std::string> writes;
+    std::string shown = {};
   };
   const Case cases[] = {
       {"nothing to do",
@@ -200,15 +253,25 @@ TEST_CASE("stores come in an order the kernel accepts") {
        policy("powersave", 800'000, 3'200'000),
        policy("powersave", 800'000, 3'200'000, "power"),
        {}},
-      {"a number is not written again and again because it reads back as a word",
+      {"a number is written",
        policy("powersave", 800'000, 3'200'000, "balance_power"),
        policy("powersave", 800'000, 3'200'000, "192"),
-       {}},
+       {"energy_performance_preference=192"}},
+      {"but not again and again because it reads back as a word",
+       policy("powersave", 800'000, 3'200'000, "balance_power"),
+       policy("powersave", 800'000, 3'200'000, "192"),
+       {},
+       "balance_power"},
+      {"it is if the word is another one then",
+       policy("powersave", 800'000, 3'200'000, "power"),
+       policy("powersave", 800'000, 3'200'000, "192"),
+       {"energy_performance_preference=192"},
+       "balance_power"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);
-    CHECK(short_form(changes(c.now, c.wanted)) == c.writes);
-    CHECK(same_settings(c.now, c.wanted) == c.writes.empty());
+    CHECK(short_form(changes(c.now, c.wanted, c.shown)) == c.writes);
+    CHECK(same_settings(c.now, c.wanted, c.shown) == c.writes.empty());
   }
 }
 

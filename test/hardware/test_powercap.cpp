@@ -166,6 +166,27 @@ TEST_CASE("power is the energy between two samples") {
   CHECK_FALSE(reading.psys);
 }
 
+TEST_CASE("a zone that comes or goes with its package does not make half a reading") {
+  FakeHostFs fs;
+  energy_zone(fs, "intel-rapl:0", "package-0", 0);
+  energy_zone(fs, "intel-rapl:1", "package-1", 0);
+  const auto both = *read_zones(fs);
+  fs.forget(FakeMachine::zone_file("intel-rapl:1", "energy_uj"));
+  fs.forget(FakeMachine::zone_file("intel-rapl:1", "name"));
+  CHECK(read_zones(fs)->size() == 1);
+  EnergyMeter meter;
+  MonotonicPoint now{seconds{100}};
+  REQUIRE(meter.sample(fs, both, now));  // it went after the zones were read
+  set_energy(fs, "intel-rapl:0", 50'000);
+  CHECK(meter.sample(fs, both, now + milliseconds{500})->packages == Milliwatts{100});
+  energy_zone(fs, "intel-rapl:1", "package-1", 0);
+  set_energy(fs, "intel-rapl:0", 100'000);
+  CHECK_FALSE(meter.sample(fs, both, now + milliseconds{1000})->packages);
+  set_energy(fs, "intel-rapl:0", 150'000);
+  set_energy(fs, "intel-rapl:1", 50'000);
+  CHECK(meter.sample(fs, both, now + milliseconds{1500})->packages == Milliwatts{200});
+}
+
 TEST_CASE("a long gap, a jump and a missing counter give no power rather than a wrong one") {
   FakeHostFs fs;
   energy_zone(fs, "intel-rapl:0", "package-0", 0);

@@ -14,6 +14,7 @@ AgentBatch example() {
   sample.source = PowerSource::hwmon;
   sample.frequency = Megahertz{2400};
   sample.governor = "powersave";
+  sample.milli_celsius = 54'500;
   AgentSample unmetered;
   unmetered.time = *parse_rfc3339("2026-11-20T21:44:04Z");
   return {"n1", "boot-1", {sample, unmetered}};
@@ -32,7 +33,7 @@ TEST_CASE("the wire format is the documented one") {
   CHECK(encode(batch) ==
         R"({"node":"n1","bootID":"boot-1","samples":[{"time":"2026-11-20T21:44:03.250Z",)"
         R"("cpuBusyPermille":412,"utilizationPermille":330,"milliwatts":151000,)"
-        R"("source":"hwmon","mhz":2400,"governor":"powersave"}]})");
+        R"("source":"hwmon","mhz":2400,"governor":"powersave","milliCelsius":54500}]})");
 }
 
 TEST_CASE("unknown keys are skipped, whatever they hold") {
@@ -79,6 +80,7 @@ TEST_CASE("what is not a batch is refused with the place") {
       {sample(R"("milliwatts":1)"), "samples[0]: milliwatts and source"},
       {sample(R"("source":"rapl")"), "samples[0]: milliwatts and source"},
       {sample(R"("source":"ipmi")"), "samples[0].source: must be one of"},
+      {sample(R"("milliCelsius":150001)"), "milliCelsius: must be 0 to 150000"},
       {sample(R"("governor":")" + std::string(254, 'x') + "\""), "governor: must be at most 253"},
       {sample("\"governor\":\"\xff\""), "not JSON"},
       {R"({"x":)" + std::string(20, '[') + std::string(20, ']') + "}", "nested too deep"},
