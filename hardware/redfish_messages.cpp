@@ -1,29 +1,24 @@
 #include "hardware/redfish_messages.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include "hardware/excerpt.hpp"
 #include "hardware/json.hpp"
+#include "hardware/redfish_resource.hpp"
 
 namespace kwatt::hardware::redfish {
 namespace {
 
-constexpr double kImplausibleWatts = 1e6;
 constexpr std::size_t kLongestLink = 1024;
+constexpr std::size_t kLongestToken = 4096;
 constexpr std::size_t kMostResetTypes = 64;
-
-Result<rapidjson::Document> parse_resource(const std::string& body) {
-  auto document = parse_json(body);
-  if (!document) return document.error();
-  if (!document->IsObject()) {
-    return fail(ErrorCode::protocol, "the answer is not a resource", excerpt(body));
-  }
-  return document;
-}
+constexpr std::size_t kMostChassis = 8;
+constexpr std::size_t kMostMembers = 256;
 
 MachinePower power_of(std::string_view state) {
   if (state == "On") return MachinePower::on;
@@ -42,10 +37,17 @@ std::vector<std::string> texts_of(const rapidjson::Value* list) {
   return texts;
 }
 
-// An optional link: "" if absent.
-Result<std::string> optional_link(std::string_view link) {
-  if (link.empty()) return std::string{};
-  return local_target(link);
+// The links of a list of references, at most `most`.
+Result<std::vector<std::string>> links_of(const rapidjson::Value* list, std::size_t most) {
+  std::vector<std::string> links;
+  if (list == nullptr || !list->IsArray()) return links;
+  for (const rapidjson::Value& item : list->GetArray()) {
+    if (links.size() == most) break;
+    auto link = local_target(text_at(item, {"@odata.id"}));
+    if (!link) return link.error();
+    links.push_back(std::move(*link));
+  }
+  return links;
 }
 
 ErrorCode code_of(int status) {
@@ -91,6 +93,20 @@ std::string messages_of(const std::string& body) {
 
 }  // namespace
 
+Result<rapidjson::Document> parse_resource(const std::string& body) {
+  auto document = parse_json(body);
+  if (!document) return document.error();
+  if (!document->IsObject()) {
+    return fail(ErrorCode::protocol, "the answer is not a resource", excerpt(body));
+  }
+  return document;
+}
+
+Result<std::string> optional_link(std::string_view link) {
+  if (link.empty()) return std::string{};
+  return local_target(link);
+}
+
 Result<std::string> local_target(std::string_view link) {
   const bool plain = link.size() <= kLongestLink && link.starts_with("/") &&
                      !link.starts_with("//") && std::all_of(link.begin(), link.end(), [](char c) {
@@ -121,11 +137,9 @@ Result<System> parse_system(const std::string& body) {
     if (!info) return info.error();
     system.action_info = *info;
   }
-  if (const auto* chassis = first(*document, {"Links", "Chassis"})) {
-    auto link = optional_link(text_at(*chassis, {"@odata.id"}));
-    if (!link) return link.error();
-    system.chassis = *link;
-  }
+  auto chassis = links_of(find(*document, {"Links", "Chassis"}), kMostChassis);
+  if (!chassis) return chassis.error();
+  system.chassis = std::move(*chassis);
   return system;
 }
 
@@ -143,32 +157,52 @@ Result<std::vector<std::string>> parse_reset_types(const std::string& action_inf
   return std::vector<std::string>{};
 }
 
-Result<std::string> parse_power_link(const std::string& chassis_body) {
-  auto document = parse_resource(chassis_body);
-  if (!document) return document.error();
-  return optional_link(text_at(*document, {"Power", "@odata.id"}));
-}
-
-Result<Power> parse_power(const std::string& body) {
+Result<Root> parse_root(const std::string& body) {
   auto document = parse_resource(body);
   if (!document) return document.error();
-  Power power;
-  power.etag = std::string(text_at(*document, {"@odata.etag"}));
-  const rapidjson::Value* control = first(*document, {"PowerControl"});
-  if (control == nullptr) return power;
-  power.limitable = true;
-  power.consumed_watts = number_at(*control, {"PowerConsumedWatts"});
-  return power;
+  Root root;
+  auto systems = optional_link(text_at(*document, {"Systems", "@odata.id"}));
+  if (!systems) return systems.error();
+  root.systems = std::move(*systems);
+  auto sessions = optional_link(text_at(*document, {"Links", "Sessions", "@odata.id"}));
+  if (!sessions) return sessions.error();
+  root.sessions = std::move(*sessions);
+  return root;
 }
 
-Result<std::optional<Milliwatts>> reading_of(const Power& power) {
-  if (!power.consumed_watts) return std::optional<Milliwatts>{};
-  if (*power.consumed_watts < 0 || *power.consumed_watts > kImplausibleWatts) {
-    return fail(
-        ErrorCode::protocol,
-        fmt::format("the power meter says {} W, which no machine draws", *power.consumed_watts));
+Result<std::vector<std::string>> parse_members(const std::string& body) {
+  auto document = parse_resource(body);
+  if (!document) return document.error();
+  const rapidjson::Value* members = find(*document, {"Members"});
+  if (members == nullptr || !members->IsArray()) {
+    return fail(ErrorCode::protocol, "the resource has no Members: is it a collection?",
+                excerpt(body));
   }
-  return std::optional{Milliwatts{std::llround(*power.consumed_watts * 1000)}};
+  return links_of(members, kMostMembers);
+}
+
+Result<Session> parse_session(const net::Response& answer) {
+  Session session;
+  session.token = std::string(answer.headers.get("X-Auth-Token"));
+  const bool plain = !session.token.empty() && session.token.size() <= kLongestToken &&
+                     std::all_of(session.token.begin(), session.token.end(),
+                                 [](char c) { return c > 0x20 && c < 0x7f; });
+  if (!plain) {
+    return fail(ErrorCode::protocol, "the service opened a session without an X-Auth-Token");
+  }
+  std::string place(answer.headers.get("Location"));
+  // Location may be absolute; only its path is used, on the service we talk to.
+  if (place.starts_with("http://") || place.starts_with("https://")) {
+    const auto url = net::parse_url(place);
+    place = url ? url->path : std::string{};
+  }
+  if (place.empty()) {
+    if (const auto document = parse_json(answer.body)) {
+      place = std::string(text_at(*document, {"@odata.id"}));
+    }
+  }
+  if (auto path = local_target(place)) session.path = std::move(*path);
+  return session;
 }
 
 Result<std::string> reset_type(const System& system, Reset reset) {
@@ -202,15 +236,33 @@ std::string reset_body(const std::string& type) {
   return fmt::format(R"({{"ResetType":"{}"}})", type);
 }
 
-std::string limit_body(std::optional<Milliwatts> limit) {
-  std::string value = "null";
-  if (limit) {
-    // Services take whole watts for sure; a part is written only where it was asked for.
-    value = limit->count() % 1000 == 0
-                ? fmt::format("{}", limit->count() / 1000)
-                : fmt::format("{}.{:03}", limit->count() / 1000, limit->count() % 1000);
-  }
-  return fmt::format(R"({{"PowerControl":[{{"PowerLimit":{{"LimitInWatts":{}}}}}]}})", value);
+std::string session_body(const Credentials& credentials) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer{buffer};
+  const auto text = [&](std::string_view value) {
+    writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  writer.StartObject();
+  text("UserName");
+  text(credentials.user);
+  text("Password");
+  text(credentials.password);
+  writer.EndObject();
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+bool refuses_credentials(const net::Response& response) {
+  if (response.status == 401 || response.status == 403) return true;
+  if (response.status != 400) return false;
+  const auto document = parse_json(response.body);
+  if (!document) return false;
+  const rapidjson::Value* infos = find(*document, {"error", "@Message.ExtendedInfo"});
+  if (infos == nullptr || !infos->IsArray()) return false;
+  return std::any_of(infos->Begin(), infos->End(), [](const rapidjson::Value& info) {
+    const std::string_view id = text_at(info, {"MessageId"});
+    return id.find("Unauthorized") != std::string_view::npos ||
+           id.find("AuthenticationFailure") != std::string_view::npos;
+  });
 }
 
 std::optional<Error> error_of(const net::Response& response) {

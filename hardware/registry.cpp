@@ -18,12 +18,13 @@ using Make = std::unique_ptr<PowerDriver> (*)(boost::asio::any_io_executor, Driv
 struct Scheme {
   std::string_view name, transport, example;
   Make make;
+  bool finds_machine = false;  // the address need not name the machine on its service
 };
 constexpr std::array<Scheme, 4> kSchemes{
     {{"redfish+https://", "https://", "redfish+https://10.0.0.7/redfish/v1/Systems/1",
-      make_redfish_driver},
+      make_redfish_driver, true},
      {"redfish+http://", "http://", "redfish+http://10.0.0.7/redfish/v1/Systems/1",
-      make_redfish_driver},
+      make_redfish_driver, true},
      {"lab://", "http://", "lab://127.0.0.1:8100/machines/node1", make_lab_driver},
      {"lab+http://", "http://", "lab+http://127.0.0.1:8100/machines/node1", make_lab_driver}}};
 
@@ -53,7 +54,7 @@ Result<std::unique_ptr<PowerDriver>> make_driver(boost::asio::any_io_executor ex
       return error;
     }
     while (url->path.ends_with('/')) url->path.pop_back();
-    if (url->path.empty()) {
+    if (url->path.empty() && !scheme.finds_machine) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("bmc address {} names no machine, as {} does", config.address,
                               scheme.example));

@@ -10,6 +10,8 @@ from .http import Request, Response
 from .log import RoomLog
 from .machine import Machine, Outcome
 
+HUGE_BYTES = 1_000_000_000
+METADATA = "http://169.254.169.254/latest/meta-data/"  # where a redirect must never lead a client
 LOGIN_PAGE = b"<!DOCTYPE html><html><head><title>Login</title></head><body><form>Password</form></body></html>"
 
 
@@ -31,6 +33,10 @@ class Bmc:
             return broken(401)
         if faults.bmc == "html":
             return Response(200, LOGIN_PAGE, "text/html")
+        if faults.bmc == "redirect":
+            return Response(307, headers={"Location": METADATA})
+        if faults.bmc == "huge":
+            return Response(200, b"{" + b" " * 4096, claim_bytes=HUGE_BYTES)
         if faults.bmc == "drop":
             return Response(200, send_bytes=0)
         if faults.bmc == "slow":

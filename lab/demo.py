@@ -59,7 +59,8 @@ def table(site: Site, names: list[str]) -> str:
     for name in names:
         machine, power = site.room.machine(name), site.machine_power(name)
         decision, operation = power.get("decision", {}), power.get("operation", {})
-        cap = power.get("report", {}).get("effectiveCapWatts", 0)
+        ours = power.get("bmc", {}).get("effectiveCapWatts", 0)
+        cap = power.get("report", {}).get("effectiveCapWatts", 0) or ours
         reason = decision.get("reason", "-")
         step = f" ({operation['kind']}: {operation['step']})" if operation.get("id") else ""
         governor = machine["policies"][0]["governor"] if machine["policies"] else "-"
@@ -89,9 +90,11 @@ def look(site: Site, story: Story, names: list[str], seen: dict[str, str]) -> No
         old = seen.get(name + "/governor", governor)
         if governor and old and governor != old:
             story.tell(f"{name}: governor {old} -> {governor} in its sysfs")
-        cap = report.get("requestedCapWatts", 0)
-        # Told once it is in force, not when it was asked for.
-        capped = cap > 0 and (report.get("converged") or seen.get(name + "/cap") == "yes")
+        # By the BMC where it takes a limit, else by the agent; told once it is in force, not when it was asked for.
+        bmc = power.get("bmc", {})
+        cap = bmc.get("requestedCapWatts", 0) or report.get("requestedCapWatts", 0)
+        in_force = bmc.get("effectiveCapWatts", 0) == cap if bmc.get("requestedCapWatts") else report.get("converged")
+        capped = cap > 0 and (in_force or seen.get(name + "/cap") == "yes")
         if capped and seen.get(name + "/cap") != "yes":
             story.tell(f"{name}: capped at {cap} W")
         if not capped and seen.get(name + "/cap") == "yes":

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 CHOICES = {
     "wake": ("ok", "stuck", "dead", "noHeartbeat"),
-    "shutdown": ("ok", "hang", "ignored"),
-    "bmc": ("ok", "unavailable", "unauthorized", "slow", "html", "lies", "drop", "truncated"),
+    "shutdown": ("ok", "hang", "ignored", "deaf"),
+    "bmc": ("ok", "unavailable", "unauthorized", "slow", "html", "lies", "drop", "truncated", "redirect", "huge"),
     "meter": ("ok", "absent", "zero", "max"),
 }
 

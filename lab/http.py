@@ -43,6 +43,7 @@ class Response:
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
     send_bytes: int | None = None  # fault: so many bytes of the answer, then the connection is closed
+    claim_bytes: int | None = None  # fault: the Content-Length is a lie, and the rest never comes
 
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -110,7 +111,7 @@ def _encode(response: Response, method: str, keep_alive: bool) -> bytes:
         phrase = "Unknown"
     headers = dict(response.headers)
     if response.status != 204:
-        headers["Content-Length"] = str(len(response.body))
+        headers["Content-Length"] = str(response.claim_bytes or len(response.body))
         if response.body:
             headers["Content-Type"] = response.content_type
     headers["Connection"] = "keep-alive" if keep_alive else "close"
@@ -135,6 +136,8 @@ async def _connection(handler: Handler, reader: asyncio.StreamReader, writer: as
         data = _encode(response, method, keep_alive)
         if response.send_bytes is not None:
             data, keep_alive = data[:response.send_bytes], False
+        if response.claim_bytes is not None:
+            keep_alive = False
         writer.write(data)
         async with asyncio.timeout(REQUEST_SECONDS):
             await writer.drain()

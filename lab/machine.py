@@ -175,6 +175,8 @@ class Machine:
         outcome = self.would(command)
         if outcome.status != 202:
             return outcome
+        if self.faults.shutdown == "deaf" and command != "On":
+            return outcome  # accepted, and nothing happens
         if command == "ForceOff":
             self._enter("Off")
         elif command == "On" and self.faults.wake != "dead":

@@ -1,4 +1,8 @@
-"""A Redfish service (DSP0266, DSP0268) for the room's machines, or for one of them on its own port."""
+"""A Redfish service (DSP0266, DSP0268) for the room's machines, or for one of them on its own port.
+
+Authentication is basic or by session. Power and its limit are there twice, as in services of today: the newer
+EnvironmentMetrics with PowerLimitWatts, and the deprecated Power with PowerControl; both are the same limit.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import hashlib
 import hmac
 import json
 import re
+import secrets
 from typing import Any, Callable, Mapping
 from urllib.parse import quote
 
@@ -15,6 +20,8 @@ from .http import Request, Response
 from .machine import RESETS, Machine
 
 REGISTRY = "Base.1.16.0"
+SESSIONS = "/redfish/v1/SessionService/Sessions"
+MOST_SESSIONS = 64  # the oldest ends when one more is opened
 # id: (HTTP status, message with {0}…, severity, resolution), as the Base registry words them in short.
 MESSAGES = {
     "ResourceMissingAtURI": (404, "The resource at the URI '{0}' was not found.", "Critical",
@@ -28,6 +35,8 @@ MESSAGES = {
                                "Supply the action with the required parameter."),
     "ActionParameterValueNotInList": (400, "The value '{0}' for the parameter {1} in the action {2} is not in the "
                                       "list.", "Warning", "Choose a value from the enumeration list."),
+    "PropertyValueNotInList": (400, "The value '{0}' for the property {1} is not in the list of acceptable values.",
+                               "Warning", "Choose a value from the enumeration list."),
     "PropertyUnknown": (400, "The property {0} is not in the list of valid properties for the resource.", "Warning",
                         "Remove the unknown property from the request body."),
     "PropertyValueTypeError": (400, "The value '{0}' for the property {1} is not a type that the property accepts.",
@@ -84,6 +93,24 @@ class RedfishService:
         self._machines = machines
         self._bmc = bmc
         self._authorization = b"Basic " + base64.b64encode(credentials.encode())
+        self._login = credentials.split(":", 1)
+        self._sessions: dict[str, str] = {}  # id: token
+        self._session_count = 0
+
+    def _authorized(self, request: Request) -> bool:
+        token = request.headers.get("x-auth-token", "").encode()
+        if token:
+            return any([hmac.compare_digest(token, known.encode()) for known in self._sessions.values()])
+        return hmac.compare_digest(request.headers.get("authorization", "").encode(), self._authorization)
+
+    def end_sessions(self) -> None:
+        """As after a restart of the BMC."""
+        self._sessions.clear()
+
+    @property
+    def session_count(self) -> int:
+        """Sessions that are open now."""
+        return len(self._sessions)
 
     async def handle(self, request: Request) -> Response:
         path = request.path.rstrip("/") or "/"
@@ -91,10 +118,14 @@ class RedfishService:
             return _answer(200, {"v1": "/redfish/v1/"})
         if path == "/redfish/v1":
             return self._read_only(request, self._root())
-        if not hmac.compare_digest(request.headers.get("authorization", "").encode(), self._authorization):
+        if path == SESSIONS and request.method == "POST":
+            return self._open_session(request)
+        if not self._authorized(request):
             response = error("NoValidSession")
             response.headers["WWW-Authenticate"] = 'Basic realm="lab"'
             return response
+        if path.startswith("/redfish/v1/SessionService"):
+            return self._session_service(request, path)
         if path == "/redfish/v1/Systems":
             return self._read_only(request, self._list("Systems", "ComputerSystemCollection", "Computer systems"))
         if path == "/redfish/v1/Chassis":
@@ -125,6 +156,10 @@ class RedfishService:
             if request.method == "PATCH":
                 return self._patch_power(request, machine)
             return self._read_only(request, self._power(machine), "GET, HEAD, PATCH")
+        if (kind, rest) == ("Chassis", "/EnvironmentMetrics"):
+            if request.method == "PATCH":
+                return self._patch_environment(request, machine)
+            return self._read_only(request, self._environment(machine), "GET, HEAD, PATCH")
         if (kind, rest) == ("Systems", "/Actions/ComputerSystem.Reset"):
             if request.method != "POST":
                 return self._not_allowed("POST")
@@ -154,6 +189,8 @@ class RedfishService:
             "@odata.id": "/redfish/v1/", "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot", "Id": "RootService",
             "Name": "Simulated machine room", "RedfishVersion": "1.15.0", "Vendor": "kwatt lab",
             "Systems": {"@odata.id": "/redfish/v1/Systems"}, "Chassis": {"@odata.id": "/redfish/v1/Chassis"},
+            "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
+            "Links": {"Sessions": {"@odata.id": SESSIONS}},
         }
         return _resource(body, body)
 
@@ -185,6 +222,7 @@ class RedfishService:
             "@odata.id": path, "@odata.type": "#Chassis.v1_23_0.Chassis", "Id": name, "Name": name,
             "ChassisType": "RackMount", "PowerState": self._bmc.state(machine),
             "Power": {"@odata.id": f"{path}/Power"},
+            "EnvironmentMetrics": {"@odata.id": f"{path}/EnvironmentMetrics"},
             "Links": {"ComputerSystems": [{"@odata.id": f"/redfish/v1/Systems/{name}"}]},
         }
         return _resource(body, body)
@@ -200,6 +238,56 @@ class RedfishService:
         body = {"@odata.id": path, "@odata.type": "#Power.v1_7_1.Power", "Id": "Power", "Name": "Power",
                 "PowerControl": [control], "PowerControl@odata.count": 1}
         return _resource(body, machine.wall_cap)
+
+    def _environment(self, machine: Machine) -> Response:
+        path = f"/redfish/v1/Chassis/{machine.spec.name}/EnvironmentMetrics"
+        low, high = machine.cap_range
+        limit = {"SetPoint": machine.wall_cap, "ControlMode": "Disabled" if machine.wall_cap is None else "Automatic",
+                 "AllowableMin": low, "AllowableMax": high}
+        body = {"@odata.id": path, "@odata.type": "#EnvironmentMetrics.v1_3_0.EnvironmentMetrics",
+                "Id": "EnvironmentMetrics", "Name": "Environment metrics",
+                "PowerWatts": {"Reading": self._bmc.watts(machine)}, "PowerLimitWatts": limit}
+        return _resource(body, machine.wall_cap)
+
+    # --- sessions -----------------------------------------------------------------------------------------------
+
+    def _open_session(self, request: Request) -> Response:
+        try:
+            data = request.json()
+        except ValueError:
+            return error("MalformedJSON")
+        user, password = str(data.get("UserName", "")), str(data.get("Password", ""))
+        known = [hmac.compare_digest(given.encode(), right.encode())
+                 for given, right in zip((user, password), self._login)]
+        if not all(known):
+            return error("NoValidSession")
+        while len(self._sessions) >= MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        self._session_count += 1
+        name, token = str(self._session_count), secrets.token_urlsafe(24)
+        self._sessions[name] = token
+        return _answer(201, self._session(name), {"X-Auth-Token": token, "Location": f"{SESSIONS}/{name}"})
+
+    def _session(self, name: str) -> dict[str, Any]:
+        return {"@odata.id": f"{SESSIONS}/{name}", "@odata.type": "#Session.v1_6_0.Session", "Id": name,
+                "Name": "Session", "UserName": self._login[0]}
+
+    def _session_service(self, request: Request, path: str) -> Response:
+        if path == "/redfish/v1/SessionService":
+            body = {"@odata.id": path, "@odata.type": "#SessionService.v1_1_8.SessionService", "Id": "SessionService",
+                    "Name": "Sessions", "ServiceEnabled": True, "Sessions": {"@odata.id": SESSIONS}}
+            return self._read_only(request, _resource(body, body))
+        if path == SESSIONS:
+            body = _collection(SESSIONS, "SessionCollection", "Sessions",
+                               [f"{SESSIONS}/{name}" for name in self._sessions])
+            return self._read_only(request, _resource(body, body), "GET, HEAD, POST")
+        name = path.removeprefix(SESSIONS + "/")
+        if name not in self._sessions:
+            return error("ResourceMissingAtURI", path)
+        if request.method == "DELETE":
+            del self._sessions[name]
+            return Response(204, headers={"OData-Version": "4.0"})
+        return self._read_only(request, _resource(self._session(name), name), "GET, HEAD, DELETE")
 
     # --- changing -----------------------------------------------------------------------------------------------
 
@@ -236,11 +324,34 @@ class RedfishService:
             return error("PropertyUnknown", ", ".join(sorted(set(control[0]) - {"PowerLimit"})) or "PowerLimit")
         if "LimitInWatts" not in limit:
             return error("PropertyUnknown", ", ".join(sorted(limit)) or "LimitInWatts")
-        watts = limit["LimitInWatts"]
+        return self._set_limit(request, machine, limit["LimitInWatts"], "LimitInWatts") or self._power(machine)
+
+    def _set_limit(self, request: Request, machine: Machine, watts: Any, name: str) -> Response | None:
+        """None: it is set; else what is wrong with it."""
         if watts is not None and (isinstance(watts, bool) or not isinstance(watts, (int, float))):
-            return error("PropertyValueTypeError", json.dumps(watts), "LimitInWatts")
+            return error("PropertyValueTypeError", json.dumps(watts), name)
         try:
             self._bmc.set_cap(machine, watts, "redfish", request)
         except ValueError:
-            return error("PropertyValueOutOfRange", str(watts), "LimitInWatts")
-        return self._power(machine)
+            return error("PropertyValueOutOfRange", str(watts), name)
+        return None
+
+    def _patch_environment(self, request: Request, machine: Machine) -> Response:
+        current = self._environment(machine).headers["ETag"]
+        wanted = request.headers.get("if-match")
+        if wanted is not None and not _matches(wanted, current):
+            return error("PreconditionFailed")
+        try:
+            data = request.json()
+        except ValueError:
+            return error("MalformedJSON")
+        limit = data.get("PowerLimitWatts")
+        if set(data) != {"PowerLimitWatts"} or not isinstance(limit, dict) or not limit:
+            return error("PropertyUnknown", ", ".join(sorted(set(data) - {"PowerLimitWatts"})) or "PowerLimitWatts")
+        if set(limit) - {"SetPoint", "ControlMode"}:
+            return error("PropertyUnknown", ", ".join(sorted(set(limit) - {"SetPoint", "ControlMode"})))
+        mode = limit.get("ControlMode", "Automatic")
+        if mode not in ("Automatic", "Disabled"):
+            return error("PropertyValueNotInList", str(mode), "ControlMode")
+        watts = None if mode == "Disabled" else limit.get("SetPoint", machine.wall_cap)
+        return self._set_limit(request, machine, watts, "SetPoint") or self._environment(machine)

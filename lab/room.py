@@ -68,8 +68,8 @@ class Room:
             self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
             self._tls.load_cert_chain(options.cert, options.key)
-            service = RedfishService(lambda: self.machines, self._bmc, self._credentials)
-            self._redfish = HttpServer(service.handle, self._tls)
+            self.redfish_service = RedfishService(lambda: self.machines, self._bmc, self._credentials)
+            self._redfish = HttpServer(self.redfish_service.handle, self._tls)
             await self._redfish.start(*address(options.listen))
         if self.config.kube:
             client = KubeClient(self.config.kube.connect())

@@ -158,8 +158,10 @@ class Site:
         command = [program("kwatt-controller"), "--kubeconfig", kubeconfig, "--namespace", NAMESPACE,
                    "--health-address", f"127.0.0.1:{health}", "--ingest-address", f"127.0.0.1:{ingest}",
                    "--tls-cert-file", cert, "--tls-private-key-file", key, "--log-format", "logfmt",
-                   "--log-level", "debug", "--telemetry-resolution", "1s", "--lease-duration", lease[0],
-                   "--lease-renew-deadline", lease[1], "--lease-retry-period", lease[2], *arguments]
+                   "--log-level", "debug", "--telemetry-resolution", "1s",
+                   "--bmc-allow", "127.0.0.1,http://127.0.0.1", "--bmc-poll-interval", "2s",
+                   "--lease-duration", lease[0], "--lease-renew-deadline", lease[1],
+                   "--lease-retry-period", lease[2], *arguments]
         controller = Process(name, [str(part) for part in command], self.directory / f"{name}.log")
         controller.start()
         self._controllers.append(controller)

@@ -45,14 +45,29 @@ class FakeBmc {
   std::string address(const std::string& scheme, const std::string& path) const {
     return scheme + "://127.0.0.1:" + std::to_string(server_.port()) + path;
   }
-  std::unique_ptr<PowerDriver> driver(const std::string& scheme, const std::string& path) {
+  std::unique_ptr<PowerDriver> driver(const std::string& scheme, const std::string& path,
+                                      std::optional<Credentials> credentials = Credentials{
+                                          "admin", "secret"}) {
     DriverConfig config;
     config.address = address(scheme, path);
-    config.credentials = Credentials{"admin", "secret"};
+    config.credentials = std::move(credentials);
     config.timeout = std::chrono::seconds{2};
     auto made = make_driver(io_.get_executor(), std::move(config));
     if (!made) throw std::runtime_error(made.error().text());
     return std::move(*made);
+  }
+
+  // Runs one call that cannot fail.
+  void run(Task<void> task) {
+    bool done = false;
+    io_.restart();
+    boost::asio::co_spawn(io_, std::move(task), [&](std::exception_ptr failure) {
+      if (failure) std::rethrow_exception(failure);
+      done = true;
+    });
+    while (!done) {
+      if (io_.run_one_for(std::chrono::seconds{30}) == 0) throw std::runtime_error("hangs");
+    }
   }
 
   // Runs one call of a driver to its end.

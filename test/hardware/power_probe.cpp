@@ -3,7 +3,7 @@
 //
 //   power_probe [--credentials FILE] [--ca FILE] [--timeout 5s] [--id ID] [--allow ADDRESS]…
 //               [--bmc-command NAME=PATH]… [--node NAME] ADDRESS COMMAND
-//     COMMAND: state | on | shutdown | off | watts | limit WATTS|none
+//     COMMAND: state | on | shutdown | off | watts | limit [WATTS|none]
 //   FILE holds user:password. Prints the answer; an error as "<code>: <text>" on stderr, status 1.
 #include <algorithm>
 #include <exception>
@@ -58,6 +58,14 @@ hardware::Task<Result<std::string>> run(PowerDriver& driver, Command command) {
     if (!reading) co_return reading.error();
     co_return *reading ? std::to_string((*reading)->count()) + " mW" : std::string("none");
   }
+  if (command.name == "limit" && command.argument.empty()) {
+    auto limit = co_await driver.power_limit();
+    if (!limit) co_return limit.error();
+    const auto text = [](const std::optional<Milliwatts>& watts) {
+      return watts ? std::to_string(watts->count()) + " mW" : std::string("none");
+    };
+    co_return text(limit->limit) + " of " + text(limit->lowest) + " to " + text(limit->highest);
+  }
   Result<void> done = fail(ErrorCode::invalid_argument, "unknown command " + command.name);
   if (command.name == "on") done = co_await driver.reset(Reset::on, command.id);
   if (command.name == "shutdown") {
@@ -76,6 +84,12 @@ hardware::Task<Result<std::string>> run(PowerDriver& driver, Command command) {
   }
   if (!done) co_return done.error();
   co_return std::string("ok");
+}
+
+hardware::Task<Result<std::string>> run_and_close(PowerDriver& driver, Command command) {
+  auto answer = co_await run(driver, std::move(command));
+  co_await driver.close();
+  co_return answer;
 }
 
 int failed(const Error& error) {
@@ -143,7 +157,7 @@ int main(int argc, char** argv) {
     if (failure) std::rethrow_exception(failure);
     answer.emplace(std::move(result));
   };
-  boost::asio::co_spawn(io, run(**driver, std::move(command)), done);
+  boost::asio::co_spawn(io, run_and_close(**driver, std::move(command)), done);
   while (!answer) io.run_one();
   if (!*answer) return failed(answer->error());
   std::cout << **answer << "\n";

@@ -6,6 +6,8 @@
 namespace kwatt::hardware {
 namespace {
 
+TEST_SUITE_BEGIN("redfish");
+
 const std::string kSystem = "/redfish/v1/Systems/1";
 const std::string kReset = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
 
@@ -23,10 +25,6 @@ struct Fixture {
   std::unique_ptr<PowerDriver> driver = bmc.driver("redfish+http", kSystem);
   Result<MachinePower> state() { return bmc.run(driver->state()); }
   Result<void> reset(Reset reset) { return bmc.run(driver->reset(reset, "op-1")); }
-  Result<std::optional<Milliwatts>> reading() { return bmc.run(driver->power_reading()); }
-  Result<void> limit(std::optional<Milliwatts> watts) {
-    return bmc.run(driver->set_power_limit(watts));
-  }
 };
 
 TEST_CASE_FIXTURE(Fixture, "the power state is the machine's own word") {
@@ -44,7 +42,10 @@ TEST_CASE_FIXTURE(Fixture, "the power state is the machine's own word") {
     bmc.on("GET " + kSystem, 200, system_body(c.word, kAll));
     CHECK(*state() == c.power);
   }
-  CHECK(bmc.requests().front().headers.get("Authorization") == "Basic YWRtaW46c2VjcmV0");
+  CHECK(bmc.requests().back().headers.get("Authorization") == "Basic YWRtaW46c2VjcmV0");
+  // The service root is asked for sessions, without the password.
+  CHECK(bmc.lines().front() == "GET /redfish/v1/");
+  CHECK(bmc.requests().front().headers.get("Authorization").empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "a reset goes to the target that the machine names") {
@@ -136,12 +137,11 @@ TEST_CASE_FIXTURE(Fixture, "HTTP statuses become errors that keep the machine's 
   };
   for (const Case& c : cases) {
     CAPTURE(c.status);
-    bmc.on("GET " + kSystem, c.status, c.body, {{"Retry-After", "7"}});
+    bmc.on("GET " + kSystem, c.status, c.body);
     const auto got = state();
     REQUIRE_FALSE(got);
     CHECK(got.error().code == c.code);
     CHECK(got.error().server_text == c.words);
-    CHECK(got.error().retry_after == Duration{7000});
   }
 }
 
@@ -151,7 +151,7 @@ TEST_CASE_FIXTURE(Fixture, "redirects are refused, not followed") {
   REQUIRE_FALSE(got);
   CHECK(got.error().code == ErrorCode::protocol);
   CHECK(got.error().server_text == "http://169.254.169.254/secret");
-  CHECK(bmc.requests().size() == 1);
+  CHECK(bmc.lines() == std::vector<std::string>{"GET /redfish/v1/", "GET " + kSystem});
 }
 
 TEST_CASE_FIXTURE(Fixture,
@@ -186,73 +186,6 @@ TEST_CASE_FIXTURE(Fixture, "links that leave the service are not followed") {
 TEST_CASE_FIXTURE(Fixture, "too large an answer is refused") {
   bmc.on("GET " + kSystem, 200, std::string(2 * 1024 * 1024, ' ') + system_body("On", kAll));
   CHECK(state().error().code == ErrorCode::protocol);
-}
-
-TEST_CASE_FIXTURE(Fixture, "power is read by way of the chassis") {
-  bmc.on("GET " + kSystem, 200, system_body("On", kAll));
-  bmc.on("GET /redfish/v1/Chassis/1", 200, R"({"Power":{"@odata.id":"/redfish/v1/P"}})");
-  struct Case {
-    const char* control;
-    std::optional<std::int64_t> milliwatts;
-    bool good;
-  };
-  const Case cases[] = {
-      {R"([{"PowerConsumedWatts":182.4}])", 182'400, true},
-      {R"([{"PowerConsumedWatts":0}])", 0, true},
-      {R"([{"PowerConsumedWatts":null}])", std::nullopt, true},
-      {R"([{}])", std::nullopt, true},
-      {"[]", std::nullopt, true},
-      {R"([{"PowerConsumedWatts":"150"}])", std::nullopt, true},
-      {R"([{"PowerConsumedWatts":4294967295}])", std::nullopt, false},
-      {R"([{"PowerConsumedWatts":-1}])", std::nullopt, false},
-  };
-  for (const Case& c : cases) {
-    CAPTURE(c.control);
-    bmc.on("GET /redfish/v1/P", 200, std::string(R"({"PowerControl":)") + c.control + "}");
-    const auto got = reading();
-    REQUIRE(got.has_value() == c.good);
-    if (!c.good) {
-      CHECK(got.error().code == ErrorCode::protocol);
-      continue;
-    }
-    CHECK(got->has_value() == c.milliwatts.has_value());
-    if (c.milliwatts) CHECK((*got)->count() == *c.milliwatts);
-  }
-}
-
-TEST_CASE_FIXTURE(Fixture, "a machine without a Power resource has no reading and no limit") {
-  bmc.on("GET " + kSystem, 200, system_body("On", kAll));
-  SUBCASE("the chassis has no link") {
-    bmc.on("GET /redfish/v1/Chassis/1", 200, "{}");
-  }
-  SUBCASE("the chassis is missing") {}
-  SUBCASE("the system names no chassis") {
-    bmc.on("GET " + kSystem, 200, R"({"PowerState":"On"})");
-  }
-  CHECK_FALSE(reading()->has_value());
-  CHECK(limit(watts(200)).error().code == ErrorCode::unsupported);
-}
-
-TEST_CASE_FIXTURE(Fixture, "a power limit is set on the version that was read") {
-  bmc.on("GET " + kSystem, 200, system_body("On", kAll));
-  bmc.on("GET /redfish/v1/Chassis/1", 200, R"({"Power":{"@odata.id":"/redfish/v1/P"}})");
-  bmc.on("GET /redfish/v1/P", 200, R"({"PowerControl":[{"PowerConsumedWatts":4294967295}]})",
-         {{"ETag", "\"v7\""}});
-  bmc.on("PATCH /redfish/v1/P", 200, "{}");
-  REQUIRE(limit(watts(250)));
-  CHECK(bmc.requests().back().headers.get("If-Match") == "\"v7\"");
-  CHECK(bmc.requests().back().body == R"({"PowerControl":[{"PowerLimit":{"LimitInWatts":250}}]})");
-  REQUIRE(limit(Milliwatts{250'500}));
-  CHECK(bmc.requests().back().body ==
-        R"({"PowerControl":[{"PowerLimit":{"LimitInWatts":250.500}}]})");
-  REQUIRE(limit(std::nullopt));
-  CHECK(bmc.requests().back().body == R"({"PowerControl":[{"PowerLimit":{"LimitInWatts":null}}]})");
-  bmc.on("PATCH /redfish/v1/P", 412, "");
-  CHECK(limit(watts(250)).error().code == ErrorCode::conflict);
-  bmc.on("PATCH /redfish/v1/P", 400, R"({"error":{"message":"not in the supported range"}})");
-  const auto refused = limit(watts(1));
-  CHECK(refused.error().code == ErrorCode::out_of_range);
-  CHECK(refused.error().server_text == "not in the supported range");
 }
 
 TEST_CASE("a BMC that cannot be reached is unavailable") {
@@ -296,12 +229,66 @@ TEST_CASE("an address that the allow-list refuses is never connected to") {
   CHECK(bmc.requests().empty());
 }
 
+const std::string kList = "GET /redfish/v1/Systems";
+
+TEST_CASE("an address without a system: the only one is taken, several are listed") {
+  struct Case {
+    const char* name;
+    std::string members;
+    std::optional<ErrorCode> error;
+    std::string words;
+  };
+  const Case cases[] = {
+      {"one", R"({"@odata.id":"/redfish/v1/Systems/1"})", std::nullopt, ""},
+      {"two", R"({"@odata.id":"/redfish/v1/Systems/a"},{"@odata.id":"/redfish/v1/Systems/b"})",
+       ErrorCode::invalid_argument, "one of /redfish/v1/Systems/a, /redfish/v1/Systems/b"},
+      {"none", "", ErrorCode::not_found, "no system"},
+      {"elsewhere", R"({"@odata.id":"http://evil/1"})", ErrorCode::protocol, "stay"},
+  };
+  for (const Case& c : cases) {
+    for (const char* path : {"", "/", "/redfish/v1", "/redfish/v1/", "/redfish/v1/Systems/"}) {
+      CAPTURE(c.name);
+      CAPTURE(path);
+      FakeBmc bmc;
+      bmc.on("GET /redfish/v1/", 200, R"({"Systems":{"@odata.id":"/redfish/v1/Systems"}})");
+      bmc.on(kList, 200, R"({"Members":[)" + c.members + "]}");
+      bmc.on("GET " + kSystem, 200, system_body("On", kAll));
+      auto driver = bmc.driver("redfish+http", path);
+      const auto got = bmc.run(driver->state());
+      if (!c.error) {
+        REQUIRE(got);
+        CHECK(*got == MachinePower::on);
+        const std::size_t before = bmc.requests().size();
+        REQUIRE(bmc.run(driver->state()));
+        CHECK(bmc.requests().size() == before + 1);  // found once
+        continue;
+      }
+      REQUIRE_FALSE(got);
+      CHECK(got.error().code == *c.error);
+      CHECK(got.error().message.find(c.words) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a service without systems, or with something else in their place, is told apart") {
+  FakeBmc bmc;
+  auto driver = bmc.driver("redfish+http", "");
+  CHECK(bmc.run(driver->state()).error().code == ErrorCode::not_found);
+  bmc.on("GET /redfish/v1/", 200, R"({"Name":"root"})");
+  CHECK(bmc.run(driver->state()).error().code == ErrorCode::unsupported);
+  bmc.on("GET /redfish/v1/", 200, "<html>login</html>");
+  CHECK(bmc.run(driver->state()).error().code == ErrorCode::protocol);
+  bmc.on("GET /redfish/v1/", 200, R"({"Systems":{"@odata.id":"/redfish/v1/Systems"}})");
+  bmc.on(kList, 200, R"({"Members":7})");
+  CHECK(bmc.run(driver->state()).error().code == ErrorCode::protocol);
+}
+
 TEST_CASE("an address must be one of the known schemes and name a machine") {
   boost::asio::io_context io;
   for (const std::string address :
        {"", "https://10.0.0.7/redfish/v1/Systems/1", "redfish://10.0.0.7/x", "redfish+https://",
-        "redfish+https://10.0.0.7", "redfish+https://10.0.0.7/", "redfish+https://u:p@10.0.0.7/x",
-        "redfish+https://10.0.0.7:99999/x", "lab://127.0.0.1", "ipmi://10.0.0.7"}) {
+        "redfish+https://u:p@10.0.0.7/x", "redfish+https://10.0.0.7:99999/x", "lab://127.0.0.1",
+        "metal3:machines/n1"}) {
     CAPTURE(address);
     DriverConfig config;
     config.address = address;
@@ -310,6 +297,8 @@ TEST_CASE("an address must be one of the known schemes and name a machine") {
     CHECK(made.error().code == ErrorCode::invalid_argument);
   }
 }
+
+TEST_SUITE_END();
 
 }  // namespace
 }  // namespace kwatt::hardware

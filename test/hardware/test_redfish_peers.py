@@ -72,6 +72,14 @@ def sushy_probe(sushy, certificate, tmp_path):
     return Probe(tmp_path, sushy.system_url, f"{sushy.USER}:{sushy.PASSWORD}", certificate[0])
 
 
+@pytest.fixture(scope="module")
+def sushy_with_power(tmp_path_factory, certificate):
+    """sushy-tools with two systems, and with our own model of power beside it."""
+    emulator = Sushy(tmp_path_factory.mktemp("sushy-power"), *certificate, power=True, systems=2)
+    yield emulator
+    emulator.stop()
+
+
 @pytest.fixture
 def room(tmp_path, certificate):
     (tmp_path / "auth").write_text(LAB_USER + "\n")
@@ -104,6 +112,34 @@ def test_sushy_a_machine_goes_off_softly_and_on_again(sushy_probe):
 def test_sushy_has_no_power_telemetry(sushy_probe):
     assert sushy_probe("watts") == "none"
     assert sushy_probe("limit", "200", check=False).startswith("unsupported")
+
+
+def test_sushy_the_only_system_need_not_be_named(sushy, certificate, tmp_path):
+    for path in ("", "/redfish/v1", "/redfish/v1/Systems/"):
+        address = f"redfish+https://127.0.0.1:{sushy.port}{path}"
+        assert Probe(tmp_path, address, f"{sushy.USER}:{sushy.PASSWORD}", certificate[0])("state") == "On"
+
+
+def test_sushy_one_of_several_systems_must_be_named(sushy_with_power, certificate, tmp_path):
+    emulator = sushy_with_power
+    address = f"redfish+https://127.0.0.1:{emulator.port}"
+    answer = Probe(tmp_path, address, f"{emulator.USER}:{emulator.PASSWORD}", certificate[0])("state", check=False)
+    assert answer.startswith("invalid_argument") and "2 systems" in answer
+    assert f"/redfish/v1/Systems/{emulator.uuid}" in answer
+
+
+def test_sushy_with_our_power_a_limit_is_set_read_back_and_lifted(sushy_with_power, certificate, tmp_path):
+    emulator = sushy_with_power
+    probe = Probe(tmp_path, emulator.system_url, f"{emulator.USER}:{emulator.PASSWORD}", certificate[0])
+    assert probe("watts") == "300000 mW"
+    assert probe("limit") == "none of none to 500000 mW"
+    assert probe("limit", "250") == "ok"
+    assert probe("limit") == "250000 mW of none to 500000 mW"
+    assert probe("watts") == "250000 mW"
+    refused = probe("limit", "20", check=False)
+    assert refused.startswith("out_of_range") and "20 is not within 100 to 500" in refused
+    assert probe("limit", "none") == "ok"
+    assert probe("limit") == "none of none to 500000 mW"
 
 
 def test_sushy_a_wrong_password_is_unauthorized(sushy, certificate, tmp_path):
@@ -139,8 +175,11 @@ def test_lab_power_cycle_watts_and_limit(lab_probe, room):
     cap = room.machine("node1")["capRange"]
     limit = (cap["minWatts"] + cap["maxWatts"]) // 2
     assert lab_probe("limit", str(limit)) == "ok"
-    assert lab_probe("limit", "1", check=False).startswith("out_of_range")
+    assert lab_probe("limit") == f"{limit}000 mW of {cap['minWatts']}000 mW to {cap['maxWatts']}000 mW"
+    refused = lab_probe("limit", "1", check=False)
+    assert refused.startswith("out_of_range") and "supported range" in refused
     assert lab_probe("limit", "none") == "ok"
+    assert lab_probe("limit").startswith("none of ")
     assert lab_probe("shutdown") == "ok"
     lab_probe.wait_state("Off")
     assert lab_probe("on") == "ok"
@@ -152,12 +191,19 @@ def test_lab_power_cycle_watts_and_limit(lab_probe, room):
 
 @pytest.mark.parametrize("fault, code", [("unavailable", "unavailable"), ("unauthorized", "unauthorized"),
                                          ("html", "protocol"), ("truncated", ("protocol", "unavailable")),
-                                         ("drop", "unavailable"), ("slow", "timeout")])
+                                         ("drop", "unavailable"), ("slow", "timeout"),
+                                         ("redirect", "protocol"), ("huge", "protocol")])
 def test_lab_a_broken_bmc_is_told_apart(lab_probe, room, fault, code):
     room.set_faults("node1", bmc=fault, bmcDelaySeconds=30)
     started = time.monotonic()
     assert lab_probe("state", check=False).startswith(code)
     assert time.monotonic() - started < 15
+
+
+def test_lab_sessions_are_used_and_given_back(lab_probe, room):
+    for _ in range(3):
+        assert lab_probe("state") == "On"
+    assert room.call(lambda r: r.redfish_service.session_count) == 0
 
 
 def test_lab_a_lying_meter_is_not_believed(lab_probe, room):
@@ -166,3 +212,4 @@ def test_lab_a_lying_meter_is_not_believed(lab_probe, room):
     assert lab_probe("state") == "On"
     room.set_faults("node1", meter="absent")
     assert lab_probe("watts") == "none"
+    assert lab_probe("limit").startswith("none of ")

@@ -9,6 +9,8 @@ import pytest
 SYSTEM = "/redfish/v1/Systems/node1"
 RESET = SYSTEM + "/Actions/ComputerSystem.Reset"
 POWER = "/redfish/v1/Chassis/node1/Power"
+METRICS = "/redfish/v1/Chassis/node1/EnvironmentMetrics"
+SESSIONS = "/redfish/v1/SessionService/Sessions"
 
 
 def message_id(reply):
@@ -39,7 +41,7 @@ def test_links_lead_from_the_root_to_every_resource(redfish):
                 for inner in value:
                     yield from links(inner)
         todo += links(reply.json())
-    assert {SYSTEM, POWER, "/redfish/v1/Systems/node2", "/redfish/v1/Chassis/node1"} <= seen
+    assert {SYSTEM, POWER, METRICS, SESSIONS, "/redfish/v1/Systems/node2", "/redfish/v1/Chassis/node1"} <= seen
 
 
 def test_only_the_root_is_open(redfish):
@@ -97,6 +99,16 @@ BAD = [
     ("patch", POWER, {"PowerControl": [{"PowerLimit": {"LimitInWatts": "200"}}]}, 400, "PropertyValueTypeError"),
     ("patch", POWER, {"PowerControl": [{"PowerLimit": {"Watts": 200}}]}, 400, "PropertyUnknown"),
     ("patch", POWER, {"PowerControl": [{"PowerCapacityWatts": 9}]}, 400, "PropertyUnknown"),
+    ("patch", METRICS, b"{", 400, "MalformedJSON"),
+    ("patch", METRICS, {"PowerWatts": {"Reading": 1}}, 400, "PropertyUnknown"),
+    ("patch", METRICS, {"PowerLimitWatts": {"Reading": 1}}, 400, "PropertyUnknown"),
+    ("patch", METRICS, {"PowerLimitWatts": {"SetPoint": 1}}, 400, "PropertyValueOutOfRange"),
+    ("patch", METRICS, {"PowerLimitWatts": {"SetPoint": "200"}}, 400, "PropertyValueTypeError"),
+    ("patch", METRICS, {"PowerLimitWatts": {"SetPoint": 300, "ControlMode": "Maybe"}}, 400, "PropertyValueNotInList"),
+    ("post", SESSIONS, b"{", 400, "MalformedJSON"),
+    ("post", SESSIONS, {"UserName": "admin", "Password": "wrong"}, 401, "NoValidSession"),
+    ("post", SESSIONS, {}, 401, "NoValidSession"),
+    ("get", SESSIONS + "/99", None, 404, "ResourceMissingAtURI"),
 ]
 
 
@@ -119,6 +131,31 @@ def test_a_power_limit_is_set_reported_and_felt(redfish):
     redfish.patch(POWER, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]})
     assert redfish.get(POWER).json()["PowerControl"][0]["PowerLimit"]["LimitInWatts"] is None
     assert [e["watts"] for e in redfish.room.log(kind="cap")] == [300, None]
+
+
+def test_the_newer_model_is_the_same_limit(redfish):
+    redfish.room.set_load("node1", 100)
+    limit = redfish.get(METRICS).json()["PowerLimitWatts"]
+    assert (limit["SetPoint"], limit["ControlMode"]) == (None, "Disabled")
+    wanted = {"PowerLimitWatts": {"SetPoint": 300, "ControlMode": "Automatic"}}
+    reply = redfish.patch(METRICS, wanted)
+    assert reply.json()["PowerLimitWatts"]["SetPoint"] == 300 and reply.json()["PowerWatts"]["Reading"] <= 300
+    assert redfish.get(POWER).json()["PowerControl"][0]["PowerLimit"]["LimitInWatts"] == 300
+    assert redfish.patch(METRICS, wanted, If_Match='W/"old"').status == 412
+    redfish.patch(METRICS, {"PowerLimitWatts": {"ControlMode": "Disabled"}})
+    assert redfish.get(POWER).json()["PowerControl"][0]["PowerLimit"]["LimitInWatts"] is None
+    assert limit["AllowableMin"] > 100 and limit["AllowableMax"] == 406
+
+
+def test_a_session_is_opened_used_and_deleted(redfish):
+    opened = redfish.post(SESSIONS, {"UserName": "admin", "Password": "s3cret"}, credentials=None)
+    assert opened.status == 201 and opened.headers["Location"] == opened.json()["@odata.id"]
+    token = opened.headers["X-Auth-Token"]
+    assert redfish.get(SYSTEM, credentials=None, X_Auth_Token=token).status == 200
+    assert redfish.get(SYSTEM, credentials=None, X_Auth_Token=token + "x").status == 401
+    assert redfish.get(SESSIONS).json()["Members@odata.count"] == 1
+    assert redfish.delete(opened.headers["Location"], None, credentials=None, X_Auth_Token=token).status == 204
+    assert redfish.get(SYSTEM, credentials=None, X_Auth_Token=token).status == 401
 
 
 def test_an_etag_guards_changes_and_spares_reading(redfish):
@@ -154,7 +191,11 @@ def test_faults_show_here_as_well(redfish):
     redfish.room.set_faults("node1", bmc="lies", meter="absent")
     assert redfish.get(SYSTEM).json()["PowerState"] == "Off"
     assert redfish.get(POWER).json()["PowerControl"][0]["PowerConsumedWatts"] is None
-    redfish.room.set_faults("node1", bmc="html")
+    redfish.room.set_faults("node1", bmc="html", shutdown="deaf")
     with pytest.raises(json.JSONDecodeError):
         redfish.get(SYSTEM).json()
     assert redfish.get("/redfish/v1/Systems/node2").status == 200
+    redfish.room.set_faults("node1", bmc="ok")
+    for reset in ("GracefulShutdown", "ForceOff"):
+        assert redfish.post(RESET, {"ResetType": reset}).status == 204
+        assert redfish.get(SYSTEM).json()["PowerState"] == "On", "it accepts, and nothing happens"
