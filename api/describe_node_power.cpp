@@ -14,6 +14,10 @@ struct Words<Desired> {
   static constexpr std::array<std::string_view, 3> words{"Keep", "On", "Off"};
 };
 template <>
+struct Words<CapBy> {
+  static constexpr std::array<std::string_view, 3> words{"None", "BMC", "RAPL"};
+};
+template <>
 struct Words<OperationKind> {
   static constexpr std::array<std::string_view, 7> words{
       "None", "PowerOff", "PowerOn", "Migrate", "SetFrequency", "SetCap", "Release"};
@@ -107,7 +111,8 @@ struct Describe<Operation> {
                                             field<&Operation::cordoned_by_us>("cordonedByUs"),
                                             field<&Operation::then_wake>("thenWake"),
                                             field<&Operation::moves>("moves"),
-                                            field<&Operation::request>("request")};
+                                            field<&Operation::request>("request"),
+                                            field<&Operation::cap_by>("capBy")};
 };
 
 template <>
@@ -165,6 +170,22 @@ struct Describe<AgentReport> {
 };
 
 template <>
+struct Describe<BmcStatus> {
+  static constexpr std::string_view name = "BmcStatus";
+  static constexpr auto fields =
+      std::array{field<&BmcStatus::power_limit>("powerLimit"),
+                 field<&BmcStatus::cap_min_watts>("capMinWatts"),
+                 field<&BmcStatus::cap_max_watts>("capMaxWatts"),
+                 field<&BmcStatus::requested_cap_watts>("requestedCapWatts"),
+                 field<&BmcStatus::effective_cap_watts>("effectiveCapWatts"),
+                 field<&BmcStatus::original_known>("originalKnown"),
+                 field<&BmcStatus::original_cap_watts>("originalCapWatts"),
+                 field<&BmcStatus::failure_count>("failureCount"),
+                 field<&BmcStatus::next_attempt>("nextAttempt"),
+                 field<&BmcStatus::error>("error")};
+};
+
+template <>
 struct Describe<NodePowerStatus> {
   static constexpr std::string_view name = "NodePowerStatus";
   static constexpr auto fields =
@@ -174,7 +195,10 @@ struct Describe<NodePowerStatus> {
                  field<&NodePowerStatus::operation>("operation"),
                  field<&NodePowerStatus::memory>("memory"),
                  field<&NodePowerStatus::report>("report"),
-                 written<&NodePowerStatus::watts>("watts")};
+                 field<&NodePowerStatus::bmc>("bmc"),
+                 written<&NodePowerStatus::watts>("watts"),
+                 field<&NodePowerStatus::watts_source>("wattsSource"),
+                 field<&NodePowerStatus::watts_time>("wattsTime")};
 };
 
 template <>

@@ -12,6 +12,8 @@ namespace kwatt::api {
 
 enum class PowerState { Unknown, On, Off, PoweringOn, PoweringOff, Draining, WakeFailed };
 enum class Desired { None, On, Off };
+// Who enforces a power cap: the machine's controller, or the agent with RAPL.
+enum class CapBy { None, BMC, RAPL };
 enum class OperationKind { None, PowerOff, PowerOn, Migrate, SetFrequency, SetCap, Release };
 
 struct SecretReference {
@@ -78,6 +80,7 @@ struct Operation {
   bool then_wake = false;  // a wake test: power on again as soon as Off is verified
   std::vector<PodMove> moves;
   AgentRequest request;
+  CapBy cap_by = CapBy::None;  // of a SetCap; BMC: request.powerCapWatts is for the BMC
   bool operator==(const Operation&) const = default;
 };
 
@@ -122,6 +125,23 @@ struct AgentReport {
   bool operator==(const AgentReport&) const = default;
 };
 
+// The power limit of the machine's own controller (BMC): what it offers, and what of it is ours.
+struct BmcStatus {
+  bool power_limit = false;                           // it takes one
+  std::int64_t cap_min_watts = 0, cap_max_watts = 0;  // 0: it does not say
+  std::int64_t requested_cap_watts = 0;               // by us; 0: none
+  std::int64_t effective_cap_watts = 0;               // as last read back, whoever set it; 0: none
+  // Recorded before our first write, gone once it is in force again: while it is known, the BMC
+  // holds something of ours, or may.
+  bool original_known = false;
+  std::int64_t original_cap_watts = 0;  // 0: there was no limit
+  // The last attempt to set or restore a limit failed.
+  std::int64_t failure_count = 0;
+  std::optional<TimePoint> next_attempt;
+  std::string error;
+  bool operator==(const BmcStatus&) const = default;
+};
+
 struct NodePowerStatus {
   PowerState power_state = PowerState::Unknown;
   std::optional<TimePoint> power_state_since;
@@ -129,7 +149,11 @@ struct NodePowerStatus {
   Operation operation;
   NodeMemory memory;
   AgentReport report;
-  std::int64_t watts = 0;  // shown in the WATTS column: report's, the BMC's or the model's
+  BmcStatus bmc;
+  std::int64_t watts = 0;  // shown in the WATTS column
+  std::string
+      watts_source;  // "hwmon", "rapl", "rapl-psys": the agent; "redfish", "ipmi" …: the BMC
+  std::optional<TimePoint> watts_time;  // when they were measured
   bool operator==(const NodePowerStatus&) const = default;
 };
 

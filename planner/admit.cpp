@@ -11,6 +11,7 @@
 #include "planner/levers.hpp"
 #include "planner/recall.hpp"
 #include "planner/request.hpp"
+#include "planner/verdicts.hpp"
 
 namespace kwatt::planner {
 namespace {
@@ -35,7 +36,7 @@ class Admission {
       if (auto verdict = busy()) return verdict;
     }
     if (!node_.has_driver && node_.power_state() != api::PowerState::On) {
-      return Verdict{Reason::NoDriver, "no power driver any more"};
+      return no_driver(node_);
     }
     if (override_of(node_, snapshot_.now).kind == Override::Kind::off) {
       return Verdict{Reason::Manual, fmt::format("held off by {}", names::kOverride)};
@@ -76,10 +77,12 @@ class Admission {
   }
 
   std::optional<Verdict> operator()(const SetCap& cap) const {
-    const CapFacts facts = cap_facts(node_);
+    const bool by_bmc = cap.by == api::CapBy::BMC;
+    const CapFacts facts = cap_facts(node_, by_bmc ? api::CapMethod::BMC : api::CapMethod::RAPL);
     const bool lowers = cap.watts && *cap.watts < facts.requested.value_or(facts.maximum);
     if (auto verdict = lowers ? takes_capacity() : common()) return verdict;
     if (auto verdict = settings({std::string(names::kPowerCap)})) return verdict;
+    if (by_bmc && !node_.has_driver) return no_driver(node_);
     if (cap.watts && (*cap.watts < facts.cap_min || *cap.watts > facts.cap_max)) {
       return Verdict{Reason::OutOfRange, fmt::format("a cap of {} W is not within {}..{} W",
                                                      *cap.watts, facts.cap_min, facts.cap_max)};

@@ -25,7 +25,57 @@ std::int64_t maximum_of(const NodeView& node) {
   const std::int64_t given = node.machine->spec.cap_range.max_watts;
   if (given > 0) return given;
   const std::int64_t reported = node.machine->status.report.cap_max_watts;
-  return reported > 0 ? reported : modelled;
+  if (reported > 0) return reported;
+  const std::int64_t capacity = node.machine->status.bmc.cap_max_watts;
+  return capacity > 0 ? capacity : modelled;
+}
+
+api::CapBy way_of(const NodeView& node, api::CapMethod method) {
+  switch (method) {
+    case api::CapMethod::BMC:
+      return api::CapBy::BMC;
+    case api::CapMethod::RAPL:
+      return api::CapBy::RAPL;
+    case api::CapMethod::Auto:
+      break;
+  }
+  const bool offered = node.has_driver && node.machine->status.bmc.power_limit;
+  return offered ? api::CapBy::BMC : api::CapBy::RAPL;
+}
+
+void agent_range(const api::NodePower& machine, CapFacts& facts) {
+  const api::CapRange& given = machine.spec.cap_range;
+  const api::AgentReport& report = machine.status.report;
+  facts.cap_max = given.max_watts > 0 ? given.max_watts : report.cap_max_watts;
+  facts.cap_min = given.min_watts > 0 ? given.min_watts : report.cap_min_watts;
+}
+
+// What the BMC says counts; where it does not say: what people say, else the model.
+void bmc_range(const NodeView& node, CapFacts& facts) {
+  const api::BmcStatus& bmc = node.machine->status.bmc;
+  if (!bmc.power_limit) return;
+  const auto first = [](std::int64_t a, std::int64_t b, std::int64_t c) {
+    return a > 0 ? a : b > 0 ? b : c;
+  };
+  const api::CapRange& given = node.machine->spec.cap_range;
+  const std::int64_t idle = (node.model.curve.at(Permille{0}).count() + 999) / 1000;
+  facts.cap_max = first(bmc.cap_max_watts, given.max_watts, facts.maximum);
+  facts.cap_min = first(bmc.cap_min_watts, given.min_watts, std::max<std::int64_t>(1, idle));
+  const std::int64_t foreign =
+      bmc.original_known ? bmc.original_cap_watts : bmc.effective_cap_watts;
+  if (foreign > 0) facts.cap_max = std::min(facts.cap_max, foreign - 1);
+}
+
+// What the BMC has in force bounds the draw, even while it is being lowered.
+void held_by_bmc(const api::BmcStatus& bmc, CapFacts& facts) {
+  facts.held = api::CapBy::BMC;
+  facts.requested = bmc.requested_cap_watts;
+  facts.lost = bmc.effective_cap_watts <= 0 || bmc.effective_cap_watts > bmc.requested_cap_watts;
+  facts.bound = facts.maximum;
+  if (bmc.effective_cap_watts > 0) {
+    facts.bound =
+        std::min(facts.maximum, std::max(bmc.effective_cap_watts, bmc.requested_cap_watts));
+  }
 }
 
 // What the agent confirms for a machine that carries this cap.
@@ -44,19 +94,25 @@ bool draws_power(const NodeView& node) {
   return node.power_state() != api::PowerState::Off || !node.operation().id.empty();
 }
 
-CapFacts cap_facts(const NodeView& node) {
+CapFacts cap_facts(const NodeView& node, api::CapMethod method) {
   CapFacts facts;
-  facts.maximum = maximum_of(node);
+  facts.maximum = facts.bound = maximum_of(node);
   if (node.machine != nullptr) {
-    const api::CapRange& given = node.machine->spec.cap_range;
-    const api::AgentReport& report = node.machine->status.report;
-    facts.cap_max = given.max_watts > 0 ? given.max_watts : report.cap_max_watts;
-    facts.cap_min = given.min_watts > 0 ? given.min_watts : report.cap_min_watts;
+    facts.by = way_of(node, method);
+    if (facts.by == api::CapBy::BMC) {
+      bmc_range(node, facts);
+    } else {
+      agent_range(*node.machine, facts);
+    }
+    const api::BmcStatus& bmc = node.machine->status.bmc;
+    if (bmc.original_known && bmc.requested_cap_watts > 0) {
+      held_by_bmc(bmc, facts);
+    } else if ((facts.requested = our_cap(*node.node))) {
+      facts.held = api::CapBy::RAPL;
+      facts.bound = bound_under(node, *facts.requested, facts.maximum);
+    }
   }
-  facts.requested = our_cap(*node.node);
-  facts.kept = facts.requested && request_on(*node.node).keep_cap;
-  facts.bound =
-      facts.requested ? bound_under(node, *facts.requested, facts.maximum) : facts.maximum;
+  facts.kept = facts.held == api::CapBy::RAPL && request_on(*node.node).keep_cap;
   const api::Operation& operation = node.operation();
   if (!operation.id.empty() && operation.kind == api::OperationKind::SetCap) {
     const std::int64_t coming = operation.request.power_cap_watts.value_or(facts.maximum);

@@ -11,14 +11,19 @@ namespace kwatt::planner {
 // What a machine may draw and how it may be capped, in whole watts.
 struct CapFacts {
   std::int64_t maximum = 0;               // uncapped
-  std::int64_t cap_min = 0, cap_max = 0;  // 0, 0: it cannot be capped
-  std::optional<std::int64_t> requested;  // our cap annotation
-  bool kept = false;                      // its request says keepCap
+  api::CapBy by = api::CapBy::RAPL;       // who would enforce a new cap
+  std::int64_t cap_min = 0, cap_max = 0;  // of that way; 0, 0: it cannot be capped
+  std::optional<std::int64_t> requested;  // our cap
+  api::CapBy held = api::CapBy::None;     // who enforces it, or holds something of ours
+  bool lost = false;  // the BMC does not have our cap (any more): it must be set again
+  bool kept = false;  // the agent holds it, and its request says keepCap; a BMC keeps it anyway
   // An upper bound of what the machine draws now and until the next pass: a cap counts only once
-  // the agent has confirmed it; while an operation changes it, the higher value counts.
+  // agent or BMC have confirmed it; while an operation changes it, the higher value counts.
   std::int64_t bound = 0;
 };
-CapFacts cap_facts(const NodeView& node);
+// Auto is the BMC where it is known to take a limit, else the agent. A limit that others have set
+// at the BMC is the upper end of the range: ours would lift it.
+CapFacts cap_facts(const NodeView& node, api::CapMethod method = api::CapMethod::Auto);
 
 // Is the machine drawing power, or about to? Only what is known to be off is not.
 bool draws_power(const NodeView& node);

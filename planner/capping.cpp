@@ -7,6 +7,7 @@
 #include "planner/propose.hpp"
 #include "planner/request.hpp"
 #include "planner/settings.hpp"
+#include "planner/verdicts.hpp"
 
 namespace kwatt::planner {
 namespace {
@@ -20,6 +21,12 @@ constexpr std::int64_t kLeastChangePercent = 5;
 const std::set<std::string>& cap_key() {
   static const std::set<std::string> key = {std::string(names::kPowerCap)};
   return key;
+}
+
+// After a failed attempt at the BMC's limit the next one is due later.
+bool bmc_rests(const NodeView& node, TimePoint now) {
+  const auto& next = node.machine->status.bmc.next_attempt;
+  return next && *next > now;
 }
 
 class CappingLever {
@@ -57,8 +64,12 @@ class CappingLever {
   Seen look_at(const NodeView& node) const {
     Seen seen;
     seen.node = &node;
-    seen.facts = cap_facts(node);
-    seen.refusal = settings_refused(pass_, node, cap_key());
+    seen.facts = cap_facts(node, spec_.method);
+    const auto concerns = [&](api::CapBy way) {
+      return seen.facts.by == way || seen.facts.held == way;
+    };
+    seen.refusal = settings_refused(pass_, node, cap_key(), concerns(api::CapBy::RAPL));
+    if (!seen.refusal && concerns(api::CapBy::BMC)) seen.refusal = bmc_refused(node);
     seen.target = seen.facts.maximum * spec_.cap_percent_of_max / 100;
     seen.mean = window_mean(node, spec_.window, pass_.snapshot.now);
     if (seen.mean && !seen.mean->has_power) seen.mean.reset();
@@ -83,9 +94,19 @@ class CappingLever {
     return fmt::format("{} of {} W", watts_text(seen.mean->power), seen.facts.maximum);
   }
 
+  std::optional<Verdict> bmc_refused(const NodeView& node) const {
+    if (!node.has_driver) return no_driver(node);
+    const api::BmcStatus& bmc = node.machine->status.bmc;
+    if (!bmc_rests(node, pass_.snapshot.now)) return std::nullopt;
+    return Verdict{Reason::BMCError, fmt::format("{}; next attempt at {}", bmc.error,
+                                                 format_rfc3339(*bmc.next_attempt))};
+  }
+
   static std::optional<Verdict> out_of_range(const Seen& seen, std::int64_t watts) {
     if (seen.facts.cap_max <= 0) {
-      return Verdict{Reason::OutOfRange, "the machine offers no power cap"};
+      return Verdict{Reason::OutOfRange, seen.facts.by == api::CapBy::BMC
+                                             ? "the machine's BMC offers no power limit"
+                                             : "the machine offers no power cap"};
     }
     if (watts < seen.facts.cap_min || watts > seen.facts.cap_max) {
       return Verdict{Reason::OutOfRange, fmt::format("a cap of {} W is not within {}..{} W", watts,
@@ -101,8 +122,10 @@ class CappingLever {
 
   void cap(const Seen& seen, std::optional<std::int64_t> watts, Reason reason,
            std::string message) {
+    // A release goes to whoever holds the cap.
+    const SetCap set{watts, watts ? seen.facts.by : seen.facts.held};
     proposal_.actions.push_back(
-        action_on(pass_, *seen.node, SetCap{watts}, reason, std::move(message), Milliwatts{}));
+        action_on(pass_, *seen.node, set, reason, std::move(message), Milliwatts{}));
   }
 
   // ---- without a budget: each machine for itself
@@ -127,15 +150,18 @@ class CappingLever {
                  fmt::format("draws {}, below {} %: released", power_text(seen),
                              spec_.release_percent_of_max));
     }
+    const bool moves = seen.facts.held != seen.facts.by;
     // A cap that a former budget has marked to be kept is asked for anew, without the mark.
-    if (*seen.facts.requested == seen.target && !seen.facts.kept) {
+    if (*seen.facts.requested == seen.target && !moves && !seen.facts.lost && !seen.facts.kept) {
       return refuse(*seen.node, {Reason::PowerHigh, fmt::format("capped at {} W, draws {}",
                                                                 seen.target, power_text(seen))});
     }
     if (auto verdict = out_of_range(seen, seen.target)) return refuse(*seen.node, *verdict);
-    cap(seen, seen.target, Reason::PowerHigh,
-        fmt::format("draws {}; the policy now wants {} %", power_text(seen),
-                    spec_.cap_percent_of_max));
+    const std::string why =
+        moves             ? "the cap changes to the policy's method"
+        : seen.facts.lost ? "the BMC does not have the cap any more: set again"
+                          : fmt::format("the policy now wants {} %", spec_.cap_percent_of_max);
+    cap(seen, seen.target, Reason::PowerHigh, fmt::format("draws {}; {}", power_text(seen), why));
   }
 
   // capping.migration: pods first. True: nothing else is to be done with the node now.
@@ -248,13 +274,17 @@ class CappingLever {
         std::max(kLeastChangeWatts, facts.maximum * kLeastChangePercent / 100);
     const bool to_the_end = !wanted && facts.requested.has_value();
     // A cap from before the budget would end with the controller or an agent: first it is marked.
-    if (facts.requested && !facts.kept && (then > now || now - then < least)) {
+    const bool unmarked = facts.held == api::CapBy::RAPL && facts.by == facts.held && !facts.kept;
+    if (facts.requested && unmarked && (then > now || now - then < least)) {
       return cap(seen, facts.requested, Reason::PowerHigh,
                  share + "; it shall last when the controller is gone");
     }
-    if (then == now && !to_the_end) return refuse(node, settled);
-    if (std::abs(then - now) < least && !exceeded && !to_the_end) return refuse(node, settled);
-    if (then < now) {
+    const bool again = facts.requested && wanted && (facts.lost || facts.held != facts.by);
+    if (then == now && !to_the_end && !again) return refuse(node, settled);
+    if (std::abs(then - now) < least && !exceeded && !to_the_end && !again) {
+      return refuse(node, settled);
+    }
+    if (then < now || (again && then == now)) {
       return cap(seen, wanted, enough ? Reason::PowerHigh : Reason::OverBudget, share);
     }
     // More only while everything else, as it is confirmed now, leaves room for it.
@@ -278,10 +308,13 @@ Proposal give_back(const Pass& pass) {
     const auto found = pass.snapshot.nodes.find(name);
     if (found == pass.snapshot.nodes.end() || !is_running(found->second)) continue;
     const NodeView& node = found->second;
-    if (!cap_facts(node).requested || settings_refused(pass, node, cap_key())) continue;
-    proposal.actions.push_back(action_on(pass, node, SetCap{}, Reason::LeverDisabled,
-                                         "capping.enabled is false: its cap is given back",
-                                         Milliwatts{}));
+    const CapFacts facts = cap_facts(node);
+    const bool by_agent = facts.held == api::CapBy::RAPL;
+    if (!facts.requested || settings_refused(pass, node, cap_key(), by_agent)) continue;
+    if (!by_agent && (!node.has_driver || bmc_rests(node, pass.snapshot.now))) continue;
+    proposal.actions.push_back(
+        action_on(pass, node, SetCap{std::nullopt, facts.held}, Reason::LeverDisabled,
+                  "capping.enabled is false: its cap is given back", Milliwatts{}));
   }
   return proposal;
 }

@@ -34,6 +34,7 @@ struct SetFrequency {
 };
 struct SetCap {
   std::optional<std::int64_t> watts;  // nullopt: release
+  api::CapBy by = api::CapBy::RAPL;
   bool operator==(const SetCap&) const = default;
 };
 // Give back everything we hold on the node: wake it if we powered it off, remove our cordon, taints

@@ -10,6 +10,7 @@
 #include "planner/levers.hpp"
 #include "planner/pending.hpp"
 #include "planner/propose.hpp"
+#include "planner/verdicts.hpp"
 #include "planner/wake_choice.hpp"
 
 namespace kwatt::planner {
@@ -40,9 +41,7 @@ std::optional<Verdict> not_wakeable(const NodeView& node, TimePoint now, Proposa
   if (override_of(node, now).kind == Override::Kind::off) {
     return Verdict{Reason::Manual, fmt::format("held off by {}", names::kOverride)};
   }
-  if (!node.has_driver) {
-    return Verdict{Reason::NoDriver, "no power driver: spec.bmc.address of its NodePower is empty"};
-  }
+  if (!node.has_driver) return no_driver(node);
   if (node.node->meta.deletion_timestamp) {
     return Verdict{Reason::ForeignOwner, "the Node object is being deleted"};
   }

@@ -9,6 +9,7 @@
 #include "planner/filters/node_face.hpp"
 #include "planner/levers.hpp"
 #include "planner/propose.hpp"
+#include "planner/verdicts.hpp"
 
 namespace kwatt::planner {
 namespace {
@@ -176,9 +177,7 @@ std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node
   }
   if (auto verdict = foreign_owner(node)) return verdict;
   if (!node.ready) return Verdict{Reason::NodeNotReady, "the node is not Ready"};
-  if (!node.has_driver) {
-    return Verdict{Reason::NoDriver, "no power driver: spec.bmc.address of its NodePower is empty"};
-  }
+  if (!node.has_driver) return no_driver(node);
   if (auto verdict = resting(pass, node)) return verdict;
   return stale(pass, node);
 }

@@ -39,6 +39,11 @@ std::vector<Action> release(const Snapshot& snapshot, const std::string& policy_
     // A machine that could not be woken is tried again when its backoff is over.
     const auto& next_attempt = node.memory().next_attempt;
     if (!node.ready && next_attempt && *next_attempt > snapshot.now) continue;
+    // So is a limit that its BMC would not give back.
+    if (node.machine != nullptr && node.machine->status.bmc.original_known) {
+      const auto& again = node.machine->status.bmc.next_attempt;
+      if (again && *again > snapshot.now) continue;
+    }
     Action action;
     action.node = name;
     action.what = Release{};

@@ -81,6 +81,7 @@ struct Details {
     } else {
       line.null("watts");
     }
+    if (cap.by == api::CapBy::BMC) line.text("by", "BMC");
   }
 };
 

@@ -32,7 +32,7 @@ bool is_running(const NodeView& node) {
 }
 
 std::optional<Verdict> settings_refused(const Pass& pass, const NodeView& node,
-                                        const std::set<std::string>& keys) {
+                                        const std::set<std::string>& keys, bool agent_needed) {
   if (node.node->meta.annotations.get(names::kExclude) == "true") {
     return Verdict{Reason::Excluded, fmt::format("annotated {}=true", names::kExclude)};
   }
@@ -49,7 +49,8 @@ std::optional<Verdict> settings_refused(const Pass& pass, const NodeView& node,
     return Verdict{Reason::Manual, fmt::format("{} was set by hand", *key)};
   }
   const bool reported = node.machine != nullptr && !node.machine->status.report.boot_id.empty();
-  if (!reported) return Verdict{Reason::AgentStale, "no agent has reported from this node"};
+  if (agent_needed && !reported)
+    return Verdict{Reason::AgentStale, "no agent has reported from this node"};
   return std::nullopt;
 }
 

@@ -10,9 +10,10 @@
 namespace kwatt::planner {
 
 // Excluded, ControlPlane, InProgress, NodeNotReady, Manual (one of `keys` was set by hand) or
-// AgentStale (no agent has ever reported); nullopt: the agent may be asked.
+// AgentStale (no agent has ever reported, and one is needed); nullopt: they may be changed.
 std::optional<Verdict> settings_refused(const Pass& pass, const NodeView& node,
-                                        const std::set<std::string>& keys);
+                                        const std::set<std::string>& keys,
+                                        bool agent_needed = true);
 
 // Nodes whose settings count at all: awake and in service or not, but on.
 bool is_running(const NodeView& node);

@@ -26,6 +26,7 @@ struct TelemetrySample {
   Permille utilization, busy;
   Milliwatts power;
   bool has_power = false;
+  bool from_bmc = false;  // the power was read by the BMC, up to three polls before
 };
 
 // How far the caches behind the snapshot can be trusted.
@@ -44,7 +45,8 @@ struct NodeView {
   bool ready = false;                    // condition Ready is True
   bool control_plane = false;            // role label or taint
   bool own_node = false;                 // this controller's own pod runs here
-  bool has_driver = false;               // spec.bmc.address is set and understood
+  bool has_driver = false;               // spec.bmc.address is set, understood and allowed
+  std::string driver_problem;            // why not, in a sentence; "": there is no address
   bool volume_attached = false;          // a VolumeAttachment names it
   std::string maintenance;               // who holds a node maintenance lease on it, "" nobody
   std::string health_check;              // a NodeHealthCheck that would remediate it, "" none

@@ -67,8 +67,9 @@ struct Start {
   }
   void operator()(const SetCap& cap) const {
     operation.kind = OperationKind::SetCap;
-    operation.step = steps::kAnnotate;
+    operation.step = cap.by == api::CapBy::BMC ? steps::kSetLimit : steps::kAnnotate;
     operation.request.power_cap_watts = cap.watts;
+    operation.cap_by = cap.by;
   }
   void operator()(const Release&) const {
     // First awake, then the rest: the next pass asks for the release again.

@@ -24,6 +24,10 @@ struct EvictionResult {
   enum class Outcome { accepted, blocked_by_budget, failed } outcome = Outcome::accepted;
   std::string message;
 };
+// The BMC's power limit in whole watts; 0: none, or for the range: it does not say.
+struct SeenLimit {
+  std::int64_t watts = 0, lowest = 0, highest = 0;
+};
 struct Observation {
   TimePoint now;
   const NodeView* node = nullptr;  // never null
@@ -33,6 +37,10 @@ struct Observation {
   std::string bmc_error;
   std::vector<EvictionResult> evictions;
   bool reset_sent = false;  // the last ResetMachine of this step was accepted by the BMC
+  // The BMC refused the last command for good (Retry would be refused as well): OutOfRange, or
+  // BMCError for what it does not offer.
+  std::optional<Reason> bmc_refusal;
+  std::optional<SeenLimit> limit;  // from the driver, after ReadPowerLimit
 };
 
 // Side effects, all idempotent.
@@ -52,7 +60,12 @@ struct ResetMachine {
   enum class Kind { on, graceful_shutdown, force_off } kind = Kind::on;
 };
 struct ReadMachine {};  // ask the driver for the state and come back
-using Effect = std::variant<PatchNode, EvictPods, ResetMachine, ReadMachine>;
+struct SetPowerLimit {
+  std::int64_t watts = 0;  // 0: none
+};
+struct ReadPowerLimit {};
+using Effect =
+    std::variant<PatchNode, EvictPods, ResetMachine, ReadMachine, SetPowerLimit, ReadPowerLimit>;
 
 // What the record becomes, what to do after it is committed, and when to look again.
 struct Step {

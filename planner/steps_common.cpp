@@ -48,6 +48,7 @@ Step finish(api::NodePowerStatus next, const NodeView& node, Reason reason, std:
   // The owner is whoever must give something back one day.
   const api::NodeMemory& memory = step.next.memory;
   const bool holds = memory.powered_off_by_us || memory.cordoned_by_us ||
+                     step.next.bmc.original_known ||
                      node.node->meta.annotations.contains(names::kRequest);
   if (!holds) step.next.memory.owner_policy.clear();
   step.again_after = Duration{0};

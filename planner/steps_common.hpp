@@ -25,6 +25,8 @@ inline constexpr std::string_view kUncordon = "Uncordon";
 inline constexpr std::string_view kAnnotate = "Annotate";
 inline constexpr std::string_view kWaitApplied = "WaitApplied";
 inline constexpr std::string_view kLabel = "Label";
+inline constexpr std::string_view kSetLimit = "SetLimit";
+inline constexpr std::string_view kWaitLimit = "WaitLimit";
 inline constexpr std::string_view kRestore = "Restore";
 
 // Fixed times of safety.md and of this file; what a policy may choose comes from its spec.
@@ -37,6 +39,7 @@ inline constexpr Duration kHardOffPatience = std::chrono::minutes{2};
 inline constexpr Duration kBmcPatience = std::chrono::seconds{30};  // errors before we give up
 inline constexpr Duration kVerifyPatience = std::chrono::seconds{60};
 inline constexpr Duration kAgentPatience = std::chrono::seconds{60};
+inline constexpr Duration kLimitPatience = std::chrono::seconds{60};
 // Longer than any node-monitor-grace-period in use: a Ready older than this is not a leftover.
 inline constexpr Duration kReadyIsCurrent = std::chrono::seconds{60};
 inline constexpr Duration kLook{1000};  // when an event is expected to come first
@@ -88,6 +91,13 @@ std::optional<Verdict> called_off(const Context& context);
 // round, and goes on to WaitEmpty when none is left to be asked for. Who is held back by a budget
 // is named in the decision (with `desired`), and said once.
 Step evict_round(const Context& context, api::Desired desired);
+
+// The BMC's part of SetCap (steps SetLimit and WaitLimit), and of Release: nullopt when nothing of
+// ours is left there.
+Step limit_step(const Context& context);
+std::optional<Step> restore_limit(const Context& context);
+// Ends a SetFrequency or SetCap with this decision.
+Step end_setting(const Context& context, Reason reason, std::string message, bool failed);
 
 // One machine per kind of operation.
 Step power_off_step(const Context& context);

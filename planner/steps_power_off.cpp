@@ -171,6 +171,12 @@ Step evacuate_step(const Context& context) {
     }
     return stay(context, kLook, {ReadMachine{}});
   }
+  if (*context.seen.machine == api::PowerState::Off && context.seen.node->ready) {
+    return undo(context,
+                {Reason::BMCError,
+                 "the machine's controller says Off while its node reports: it is not believed"},
+                After::bmc_failure);
+  }
   Step step = go(context, kSoftOff, {ResetMachine{Kind::graceful_shutdown}, ReadMachine{}});
   step.next.power_state = api::PowerState::PoweringOff;
   // Recorded before it can be true, so that no crash leaves a machine off that nobody wakes.
@@ -203,7 +209,9 @@ Step soft_off_step(const Context& context) {
     return verified_off(context);
   }
   if (const api::Pod* pod = workload_pod(*context.seen.node, true)) return occupied(context, *pod);
-  if (context.in_step() >= context.spec.power_off.soft_timeout) {
+  // A machine without graceful shutdown refuses it for good: waiting would be in vain.
+  const bool refused = context.seen.bmc_refusal && !context.seen.reset_sent;
+  if (refused || context.in_step() >= context.spec.power_off.soft_timeout) {
     return go(context, kHardOff, {ResetMachine{Kind::force_off}, ReadMachine{}});
   }
   std::vector<Effect> effects;

@@ -29,6 +29,7 @@ PatchNode restore_patch(const Context& context) {
 Step release_step(const Context& context) {
   const PatchNode patch = restore_patch(context);
   if (!patch.empty()) return stay(context, kLook, {patch});
+  if (auto step = restore_limit(context)) return *step;
   api::NodePowerStatus next = context.status;
   next.memory.cordoned_by_us = false;
   next.memory.powered_off_by_us = false;

@@ -1,5 +1,7 @@
 // SetFrequency and SetCap: Annotate → WaitApplied → Label. The agent does the work; what it says it
-// has applied becomes a label. Keys that people set by hand are never written or removed.
+// has applied becomes a label. Keys that people set by hand are never written or removed. A cap by
+// the BMC has SetLimit → WaitLimit in place of the first two (steps_limit.cpp). When a cap changes
+// hands, the new one is in force before the old one goes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,6 +13,10 @@ namespace {
 
 bool is_cap(const Context& context) {
   return context.operation().kind == api::OperationKind::SetCap;
+}
+
+bool by_bmc(const Context& context) {
+  return is_cap(context) && context.operation().cap_by == api::CapBy::BMC;
 }
 
 const std::set<std::string>& keys_of(const Context& context) {
@@ -58,26 +64,27 @@ PatchNode label_patch(const Context& context) {
   } else if (context.node().meta.labels.contains(names::kLabelCapped)) {
     patch.remove_labels.emplace_back(names::kLabelCapped);
   }
+  RequestNote note = request_on(context.node());
+  // The BMC has the cap now: the agent's is not needed any more.
+  if (by_bmc(context) && note.keys.erase(std::string(names::kPowerCap)) > 0) {
+    patch.remove_annotations.emplace_back(names::kPowerCap);
+    if (!note.keys.empty()) patch.set_annotations.set(names::kRequest, format_request(note));
+  }
   // Nothing of ours is left: then the note has no purpose either.
-  if (request_on(context.node()).keys.empty() &&
-      context.node().meta.annotations.contains(names::kRequest)) {
+  if (note.keys.empty() && context.node().meta.annotations.contains(names::kRequest)) {
     patch.remove_annotations.emplace_back(names::kRequest);
   }
   return patch;
 }
 
-Step end(const Context& context, Reason reason, std::string message, bool failed) {
-  api::NodePowerStatus next = context.status;
-  decide(next, api::Desired::None, reason, message, context.now());
-  return finish(std::move(next), *context.seen.node, reason, std::move(message), failed);
-}
-
-std::string asked_text(const api::AgentRequest& request) {
+std::string asked_text(const Context& context) {
+  const api::AgentRequest& request = context.operation().request;
   std::string text;
   for (const auto& [key, value] : annotations_of(request)) {
     const std::size_t slash = key.find('/');
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key.substr(slash + 1), value);
   }
+  if (by_bmc(context)) text = text.empty() ? "the BMC's original limit" : text + " at the BMC";
   return text.empty() ? "original setting" : text;
 }
 
@@ -88,7 +95,8 @@ Step annotate_step(const Context& context) {
     return keys;
   }();
   if (const auto key = set_by_hand(context.node(), wanted)) {
-    return end(context, Reason::Manual, fmt::format("{} was set by hand meanwhile", *key), false);
+    return end_setting(context, Reason::Manual, fmt::format("{} was set by hand meanwhile", *key),
+                       false);
   }
   const PatchNode patch = annotate_patch(context);
   if (!is_so(context.node(), patch)) return stay(context, kLook, {patch});
@@ -100,6 +108,7 @@ Step wait_applied_step(const Context& context) {
   const api::Operation& operation = context.operation();
   const bool answered = report.applied_request == operation.id;
   if (answered && report.converged) {
+    if (is_cap(context) && context.status.bmc.original_known) return go(context, kSetLimit);
     const PatchNode patch = label_patch(context);
     if (patch.empty()) return go(context, kLabel);
     return go(context, kLabel, {patch});
@@ -111,28 +120,35 @@ Step wait_applied_step(const Context& context) {
     why = report.errors.empty() ? "the machine did not take the setting"
                                 : "the agent reports: " + report.errors.front();
   }
-  return end(context, Reason::AgentStale,
-             fmt::format("{} asked for, not effective after {}: {}", asked_text(operation.request),
-                         format_go_duration(kAgentPatience), why),
-             true);
+  return end_setting(context, Reason::AgentStale,
+                     fmt::format("{} asked for, not effective after {}: {}", asked_text(context),
+                                 format_go_duration(kAgentPatience), why),
+                     true);
 }
 
 Step label_step(const Context& context) {
   const PatchNode patch = label_patch(context);
   if (!is_so(context.node(), patch)) return stay(context, kLook, {patch});
   const Reason reason = api::parse_reason(context.operation().reason).value_or(Reason::InUse);
-  return end(context, reason,
-             fmt::format("{} is effective", asked_text(context.operation().request)), false);
+  return end_setting(context, reason, fmt::format("{} is effective", asked_text(context)), false);
 }
 
 }  // namespace
+
+Step end_setting(const Context& context, Reason reason, std::string message, bool failed) {
+  api::NodePowerStatus next = context.status;
+  decide(next, api::Desired::None, reason, message, context.now());
+  return finish(std::move(next), *context.seen.node, reason, std::move(message), failed);
+}
 
 Step settings_step(const Context& context) {
   const std::string& step = context.operation().step;
   // Label only writes down what is already so; before it, anyone may call the request off.
   if (step != kLabel) {
-    if (auto why = called_off(context)) return end(context, why->reason, why->message, false);
+    if (auto why = called_off(context))
+      return end_setting(context, why->reason, why->message, false);
   }
+  if (step == kSetLimit || step == kWaitLimit) return limit_step(context);
   if (step == kWaitApplied) return wait_applied_step(context);
   if (step == kLabel) return label_step(context);
   if (context.spec.suspend) return stay(context, kLookSlowly);

@@ -85,6 +85,12 @@ std::optional<Verdict> fixed_verdict(const NodeView& node) {
   return std::nullopt;
 }
 
+Verdict no_driver(const NodeView& node) {
+  return {Reason::NoDriver, node.driver_problem.empty()
+                                ? "no power driver: spec.bmc.address of its NodePower is empty"
+                                : "no power driver: " + node.driver_problem};
+}
+
 Verdict default_verdict(const api::EnergyPolicySpec& spec, const NodeView* node) {
   if (node == nullptr) return {Reason::NotSynced, "the Node is not in the cache"};
   const bool any = spec.power_on.enabled || spec.power_off.enabled || spec.migration.enabled ||

@@ -37,6 +37,8 @@ class Verdicts {
 
 // What holds whatever the levers think: excluded by people, or an operation is under way.
 std::optional<Verdict> fixed_verdict(const NodeView& node);
+// Of a machine that cannot be switched: no address, or one that may not be used.
+Verdict no_driver(const NodeView& node);
 // For a node that no lever has spoken of.
 Verdict default_verdict(const api::EnergyPolicySpec& spec, const NodeView* node);
 

@@ -53,8 +53,8 @@ std::string encode(const AgentBatch& batch);
 // Errors: parse, with the place ("samples[3].mhz: must be 0 to 100000"). Refused: what is not JSON
 // or nested deeper than the format, more than kMaximumSamples, a missing node or time, a number
 // that is no integer, mhz outside 0..100,000, milliCelsius outside 0..150,000, a text longer than
-// 253 bytes, power without a source or a source without power. Whether a reading can be true is for SampleStore to say, sample by
-// sample.
+// 253 bytes, power without a source or a source without power. Whether a reading can be true is for
+// SampleStore to say, sample by sample.
 Result<AgentBatch> decode_batch(std::string_view json);
 
 }  // namespace kwatt::telemetry

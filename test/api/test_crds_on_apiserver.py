@@ -88,17 +88,18 @@ STATUS = {
     "NodePower": {
         "powerState": "Off", "watts": 5,
         "decision": {"desired": "Off", "reason": "Idle", "since": "2026-11-20T21:44:03Z"},
-        "report": {"governor": "powersave", "effectiveCapWatts": 150}},
+        "report": {"governor": "powersave", "effectiveCapWatts": 150},
+        "bmc": {"powerLimit": True, "effectiveCapWatts": 160}},
 }
 HEADERS = {
     "EnergyPolicy": ["NAME", "MODE", "NODES", "OFF", "SLOW", "CAPPED", "WATTS", "SAVED", "READY", "AGE", "REASON",
                      "LAST-ACTION"],
-    "NodePower": ["NAME", "STATE", "WATTS", "GOVERNOR", "CAP", "DECISION", "REASON", "SINCE"],
+    "NodePower": ["NAME", "STATE", "WATTS", "GOVERNOR", "CAP", "BMC-CAP", "DECISION", "REASON", "SINCE"],
 }
 SHOWN = {
     "EnergyPolicy": ["columns", "Recommend", "10", "3", "2", "1", "1234", "567", "True", None, "Reconciled",
                      "node3 is off"],
-    "NodePower": ["columns", "Off", "5", "powersave", "150", "Off", "Idle", None],
+    "NodePower": ["columns", "Off", "5", "powersave", "150", "160", "Off", "Idle", None],
 }
 
 

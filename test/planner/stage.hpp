@@ -34,8 +34,16 @@ class Stage {
   std::function<EvictionResult::Outcome(const api::Pod&)> on_evict;
   Duration pod_grace = seconds{5};
   bool agent_answers = true;
+  // Its BMC's power limit: what is in force (0: none), what it takes, how it rounds what it takes
+  // and whether it heeds a write at all.
+  planner::SeenLimit limit{0, 60, 140};
+  std::int64_t limit_step = 1;
+  bool heeds_limit = true;
+  bool has_driver = true;
+  std::optional<planner::Reason> reset_refusal;  // of a graceful shutdown
 
   // What happened.
+  std::vector<std::int64_t> limits;  // written to the BMC
   std::vector<std::string> resets;  // "graceful_shutdown" …, with "!" if a workload pod was there
   std::vector<planner::Step> ends;  // finished ones
   std::vector<std::string> steps;   // names, in order
@@ -81,7 +89,7 @@ class Stage {
     view.machine = power;
     for (const api::Pod& p : pods) view.pods.push_back(std::make_shared<api::Pod>(p));
     view.ready = ready;
-    view.has_driver = true;
+    view.has_driver = has_driver;
     view.volume_attached = volume_attached;
     return view;
   }
@@ -116,6 +124,8 @@ class Stage {
     observation.bmc_error = std::exchange(bmc_error_, {});
     observation.evictions = std::exchange(evictions_, {});
     observation.reset_sent = reset_sent_;
+    observation.bmc_refusal = std::exchange(bmc_refusal_, std::nullopt);
+    observation.limit = std::exchange(limit_read_, std::nullopt);
     planner::Step step = planner::next_step(status, observation, spec);
     if (step.next != status) ++commits;
     const bool moved = step.next.operation.step != status.operation.step;
@@ -139,6 +149,8 @@ class Stage {
   void crash() {
     read_.reset();
     bmc_error_.clear();
+    bmc_refusal_.reset();
+    limit_read_.reset();
     evictions_.clear();
     reset_sent_ = false;
     lease_renewed_ = false;
@@ -223,10 +235,28 @@ class Stage {
       return;
     }
     if (const auto* reset = std::get_if<planner::ResetMachine>(&effect)) return send(reset->kind);
-    if (bmc_answers) {
+    if (const auto* set = std::get_if<planner::SetPowerLimit>(&effect))
+      return set_limit(set->watts);
+    if (std::holds_alternative<planner::ReadPowerLimit>(effect) && bmc_answers) {
+      limit_read_ = limit;
+    } else if (bmc_answers) {
       read_ = machine;
     } else {
       bmc_error_ = "connection refused";
+    }
+  }
+
+  void set_limit(std::int64_t watts) {
+    limits.push_back(watts);
+    // Whatever is written, what was there before must be on record.
+    if (!status.bmc.original_known && unsafe.empty()) unsafe = "a write without a record";
+    if (!bmc_answers) {
+      bmc_error_ = "connection refused";
+    } else if (watts > 0 && (watts < limit.lowest || watts > limit.highest)) {
+      bmc_refusal_ = planner::Reason::OutOfRange;
+      bmc_error_ = "not in the supported range";
+    } else if (heeds_limit) {
+      limit.watts = watts / limit_step * limit_step;
     }
   }
 
@@ -255,6 +285,11 @@ class Stage {
     resets.push_back(name);
     if (!bmc_answers) {
       bmc_error_ = "connection refused";
+      return;
+    }
+    if (kind == Kind::graceful_shutdown && reset_refusal) {
+      bmc_refusal_ = reset_refusal;
+      bmc_error_ = "the machine does not offer GracefulShutdown";
       return;
     }
     reset_sent_ = true;
@@ -307,6 +342,8 @@ class Stage {
   std::optional<api::PowerState> read_;
   std::string bmc_error_;
   std::vector<EvictionResult> evictions_;
+  std::optional<planner::Reason> bmc_refusal_;
+  std::optional<planner::SeenLimit> limit_read_;
   bool reset_sent_ = false, lease_renewed_ = false;
   std::optional<TimePoint> change_at_;
   api::PowerState becomes_ = api::PowerState::On;
