@@ -81,6 +81,19 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
          "the leader stops when it could not renew for so long", "10s", positive_duration);
   parsed(app, "--lease-retry-period", options.retry_period, "pause between attempts to renew", "2s",
          positive_duration);
+  app.add_option_function<std::vector<std::string>>(
+         "--bmc-allow",
+         [&options](const std::vector<std::string>& texts) {
+           auto list = hardware::AllowList::parse(texts);
+           if (!list) throw CLI::ValidationError("--bmc-allow", list.error().message);
+           options.bmc_allow = std::move(*list);
+         },
+         "machines' controllers (BMCs) that may be connected to: addresses, CIDRs and host names, "
+         "separated by commas; with http:// before it where plain HTTP is meant (default: none)")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  parsed(app, "--bmc-poll-interval", options.bmc_poll_interval,
+         "how often a BMC is asked for power and limit", "30s", positive_duration);
   app.add_option("--machine-workers", options.machine_workers,
                  "machines worked on at the same time")
       ->check(CLI::Range(1, 256))

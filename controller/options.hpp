@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/time.hpp"
+#include "hardware/allow_list.hpp"
 
 namespace kwatt::controller {
 
@@ -24,6 +25,8 @@ struct Options {
   Duration lease_duration = std::chrono::seconds{15};
   Duration renew_deadline = std::chrono::seconds{10};
   Duration retry_period = std::chrono::seconds{2};
+  hardware::AllowList bmc_allow;  // empty: no BMC is connected to
+  Duration bmc_poll_interval = std::chrono::seconds{30};
   int machine_workers = 16;
   double client_qps = 100;
   int client_burst = 200;

@@ -55,6 +55,7 @@ struct Program::Impl {
   std::optional<Informers> informers;
   std::optional<OtherKinds> other_kinds;
   std::optional<telemetry::SampleStore> samples;
+  std::optional<telemetry::MeterStore> meters;
   std::optional<reconcilers::Drivers> drivers;
   std::optional<reconcilers::ClusterView> view;
   std::optional<kube::EventRecorder> events;
@@ -114,10 +115,11 @@ Result<void> Program::Impl::construct() {
   informers.emplace(*client, clock, metrics);
   other_kinds.emplace(*client, clock, metrics);
   samples.emplace(sample_options(options));
-  drivers.emplace(executor, *client, options.namespace_name, clock);
+  meters.emplace(telemetry::MeterStoreOptions{.max_age = 3 * options.bmc_poll_interval});
+  drivers.emplace(executor, *client, options.namespace_name, clock, options.bmc_allow);
   view.emplace(informers->stores(), *samples, clock,
-               reconcilers::ViewOptions{.own_node = options.node_name},
-               [this](const std::string& address) { return drivers->understands(address); });
+               reconcilers::ViewOptions{.own_node = options.node_name, .meters = &*meters},
+               [this](const std::string& address) { return drivers->problem(address); });
   view->watch(other_kinds->stores());
   events.emplace(
       executor, *client,
@@ -128,7 +130,8 @@ Result<void> Program::Impl::construct() {
 
   const reconcilers::Fence fence = [this] { return may_act(); };
   machines.emplace(
-      *client, *view, *drivers, *events, metrics, fence,
+      *client, *view, *drivers, *meters,
+      reconcilers::MeterOptions{.interval = options.bmc_poll_interval}, *events, metrics, fence,
       reconcilers::MachineEvents{
           .action_done = [this](
                              const std::string& policy,
@@ -291,6 +294,7 @@ void Program::Impl::watch_signals(asio::signal_set& signals) {
 net::Task<void> Program::Impl::stop() {
   while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
+  co_await drivers->close();
   events->stop();
   if (!lost) co_await election->release();
   if (ingest_server) co_await ingest_server->stop(options.shutdown_grace);

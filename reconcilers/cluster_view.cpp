@@ -33,12 +33,12 @@ bool by_key(const std::shared_ptr<const api::Pod>& a, const std::shared_ptr<cons
 
 ClusterView::ClusterView(const Stores& stores, const telemetry::SampleStore& samples,
                          const Clock& clock, ViewOptions options,
-                         std::function<bool(const std::string&)> driver_known)
+                         std::function<std::string(const std::string&)> driver_problem)
     : stores_(stores),
       samples_(samples),
       clock_(clock),
       options_(std::move(options)),
-      driver_known_(std::move(driver_known)) {}
+      driver_problem_(std::move(driver_problem)) {}
 
 std::shared_ptr<const api::Node> ClusterView::node(const std::string& name) {
   return node_writes_.overlay(name, stores_.nodes.get(name));
@@ -57,6 +57,11 @@ void ClusterView::wrote_machine(std::string from_version,
                                 std::shared_ptr<const api::NodePower> now) {
   const std::string name = now->meta.name;
   machine_writes_.wrote(name, std::move(from_version), std::move(now));
+}
+
+std::optional<telemetry::MeterReading> ClusterView::meter(const std::string& name) const {
+  if (options_.meters == nullptr) return std::nullopt;
+  return options_.meters->at(name, clock_.now());
 }
 
 planner::SyncState ClusterView::sync() const {
@@ -79,15 +84,25 @@ void ClusterView::fill(planner::NodeView& view, std::shared_ptr<const api::Node>
   const api::PowerModelSpec none;
   view.model =
       models::model_of(view.machine ? view.machine->spec.model : none, view.node->allocatable.cpu);
-  view.has_driver = view.machine != nullptr && !view.machine->spec.bmc.address.empty() &&
-                    driver_known_(view.machine->spec.bmc.address);
+  if (view.machine != nullptr && !view.machine->spec.bmc.address.empty()) {
+    view.driver_problem = driver_problem_(view.machine->spec.bmc.address);
+    view.has_driver = view.driver_problem.empty();
+  }
   fill_owners(view);
   for (const telemetry::Sample& sample : samples_.samples(name)) {
-    view.samples.push_back({.at = sample.at,
-                            .utilization = sample.utilization,
-                            .busy = sample.busy,
-                            .power = sample.power.value_or(Milliwatts{0}),
-                            .has_power = sample.power.has_value()});
+    planner::TelemetrySample seen{.at = sample.at,
+                                  .utilization = sample.utilization,
+                                  .busy = sample.busy,
+                                  .power = sample.power.value_or(Milliwatts{0}),
+                                  .has_power = sample.power.has_value()};
+    // Where the agent has no meter, the BMC's last reading before the sample stands for it.
+    if (!seen.has_power && options_.meters != nullptr) {
+      if (const auto reading = options_.meters->at(name, sample.at)) {
+        seen.power = reading->power;
+        seen.has_power = seen.from_bmc = true;
+      }
+    }
+    view.samples.push_back(seen);
   }
 }
 

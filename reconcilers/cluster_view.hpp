@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "base/clock.hpp"
 #include "planner/snapshot.hpp"
 #include "reconcilers/stores.hpp"
+#include "telemetry/meter_store.hpp"
 #include "telemetry/sample_store.hpp"
 
 namespace kwatt::reconcilers {
@@ -52,14 +54,17 @@ class WriteOverlay {
 struct ViewOptions {
   std::string own_node;                              // the node this controller runs on, "" unknown
   Duration stale_after = std::chrono::seconds{120};  // a cache silent for longer is not synced
+  // Readings of BMCs, for nodes whose agent measures no power; must outlive the view.
+  const telemetry::MeterStore* meters = nullptr;
 };
 
 // Single-threaded: lives on the controller's strand. Snapshots may be read on any thread.
 class ClusterView {
  public:
-  // `driver_known` tells whether a BMC address is understood.
+  // `driver_problem` tells why a BMC address cannot be used; "": it can.
   ClusterView(const Stores& stores, const telemetry::SampleStore& samples, const Clock& clock,
-              ViewOptions options, std::function<bool(const std::string& address)> driver_known);
+              ViewOptions options,
+              std::function<std::string(const std::string& address)> driver_problem);
 
   // From now on these count, too; `others` outlives the view.
   void watch(const OtherStores& others) { others_ = &others; }
@@ -69,6 +74,8 @@ class ClusterView {
   void wrote_node(std::string from_version, std::shared_ptr<const api::Node> now);
   void wrote_machine(std::string from_version, std::shared_ptr<const api::NodePower> now);
 
+  // The newest reading of the machine's BMC that is not too old to count.
+  std::optional<telemetry::MeterReading> meter(const std::string& name) const;
   planner::SyncState sync() const;
   // One node as the planner sees it; nullptr: there is no such Node.
   std::unique_ptr<planner::NodeView> node_view(const std::string& name);
@@ -88,7 +95,7 @@ class ClusterView {
   const telemetry::SampleStore& samples_;
   const Clock& clock_;
   ViewOptions options_;
-  std::function<bool(const std::string&)> driver_known_;
+  std::function<std::string(const std::string&)> driver_problem_;
   const OtherStores* others_ = nullptr;
   WriteOverlay<api::Node> node_writes_;
   WriteOverlay<api::NodePower> machine_writes_;

@@ -1,15 +1,28 @@
 #include "reconcilers/drivers.hpp"
 
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
 #include "kube/base64.hpp"
+#include "net/run.hpp"
 
 namespace kwatt::reconcilers {
 namespace {
 
 // Rotated credentials count after this long even if the old ones are still accepted.
 constexpr auto kKeep = std::chrono::minutes{5};
+
+// How long the drivers may take to give back their sessions.
+constexpr Duration kClosing = std::chrono::seconds{3};
+
+// Keeps the driver until it is closed.
+kube::Task<void> closed(std::shared_ptr<hardware::PowerDriver> driver) {
+  co_await driver->close();
+}
 
 // Only lets a caller ask whether an address is understood; nothing is connected.
 hardware::DriverConfig probe_of(const std::string& address) {
@@ -43,20 +56,42 @@ Result<std::map<std::string, std::string>> decode_secret(std::string_view json) 
 }
 
 Drivers::Drivers(boost::asio::any_io_executor executor, kube::Client& client,
-                 std::string secret_namespace, const Clock& clock)
+                 std::string secret_namespace, const Clock& clock, hardware::AllowList allowed)
     : executor_(std::move(executor)),
       client_(client),
       secret_namespace_(std::move(secret_namespace)),
-      clock_(clock) {}
+      clock_(clock),
+      allowed_(std::move(allowed)) {}
 
 Drivers::~Drivers() = default;
 
-bool Drivers::understands(const std::string& address) {
-  const auto known = understood_.find(address);
-  if (known != understood_.end()) return known->second;
-  const bool yes = hardware::make_driver(executor_, probe_of(address)).has_value();
-  understood_.emplace(address, yes);
-  return yes;
+std::string Drivers::problem(const std::string& address) {
+  const auto known = problems_.find(address);
+  if (known != problems_.end()) return known->second;
+  const auto made = hardware::make_driver(executor_, probe_of(address));
+  return problems_.emplace(address, made ? allowed_.refusal(address) : made.error().message)
+      .first->second;
+}
+
+void Drivers::forget(const std::string& machine) {
+  const auto found = entries_.find(machine);
+  if (found == entries_.end()) return;
+  // Its session would stay open at the BMC until it times out there, and BMCs have few.
+  boost::asio::co_spawn(executor_, closed(found->second.driver), boost::asio::detached);
+  entries_.erase(found);
+}
+
+kube::Task<void> Drivers::close() {
+  const auto open = std::exchange(entries_, {});
+  auto left = std::make_shared<std::size_t>(open.size());
+  auto all_closed = std::make_shared<net::Signal>();
+  for (const auto& [name, entry] : open) {
+    boost::asio::co_spawn(executor_, closed(entry.driver),
+                          [left, all_closed](const std::exception_ptr&) {
+                            if (--*left == 0) all_closed->notify_all();
+                          });
+  }
+  if (*left > 0) (void)co_await all_closed->wait_for(kClosing);
 }
 
 kube::Task<Result<std::map<std::string, std::string>>> Drivers::secret(std::string name) {
@@ -83,8 +118,12 @@ kube::Task<Result<std::shared_ptr<hardware::PowerDriver>>> Drivers::get(
     co_return kept->second.driver;
   }
 
+  if (auto refusal = allowed_.refusal(bmc.address); !refusal.empty()) {
+    co_return fail(ErrorCode::forbidden, std::move(refusal));
+  }
   hardware::DriverConfig config;
   config.address = bmc.address;
+  config.address_allowed = allowed_.filter(bmc.address);
   if (!bmc.credentials_secret_ref.name.empty()) {
     auto keys = co_await secret(bmc.credentials_secret_ref.name);
     if (!keys) co_return keys.error();
@@ -112,6 +151,7 @@ kube::Task<Result<std::shared_ptr<hardware::PowerDriver>>> Drivers::get(
     co_return made.error().with_context(fmt::format("NodePower {}: spec.bmc.address", name));
   }
   std::shared_ptr<hardware::PowerDriver> driver = std::move(*made);
+  forget(name);
   entries_[name] = {bmc, clock_.monotonic(), driver};
   co_return driver;
 }

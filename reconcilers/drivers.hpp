@@ -7,6 +7,7 @@
 
 #include "api/node_power.hpp"
 #include "base/clock.hpp"
+#include "hardware/allow_list.hpp"
 #include "hardware/driver.hpp"
 #include "kube/client.hpp"
 
@@ -15,22 +16,27 @@ namespace kwatt::reconcilers {
 // Single-threaded, on the controller's strand.
 class Drivers {
  public:
-  // Secrets are read from `secret_namespace` (the controller's own) and from nowhere else.
+  // Secrets are read from `secret_namespace` (the controller's own) and from nowhere else. Only
+  // BMCs that `allowed` covers are connected to.
   Drivers(boost::asio::any_io_executor executor, kube::Client& client, std::string secret_namespace,
-          const Clock& clock);
+          const Clock& clock, hardware::AllowList allowed);
   ~Drivers();
 
-  // True when a driver exists for this kind of address; never asks the machine.
-  bool understands(const std::string& address);
+  // Why no driver can be had for this address: it is not understood, or not allowed; "": it can.
+  // Never asks the machine.
+  std::string problem(const std::string& address);
 
-  // The machine's driver. Errors: invalid_argument (address), not_found (no address, or a Secret or
-  // a key in it is missing; the sentence names them), and what reading the Secret may give.
-  // The pointer stays valid as long as it is held.
+  // The machine's driver. Errors: invalid_argument (address), forbidden (not allowed), not_found
+  // (no address, or a Secret or a key in it is missing; the sentence names them), and what reading
+  // the Secret may give. The pointer stays valid as long as it is held.
   kube::Task<Result<std::shared_ptr<hardware::PowerDriver>>> get(
       std::shared_ptr<const api::NodePower> machine);
 
   // After `unauthorized`: the next get() reads the Secret again.
-  void forget(const std::string& machine) { entries_.erase(machine); }
+  void forget(const std::string& machine);
+
+  // At the end: gives back the sessions that the drivers hold, within a few seconds.
+  kube::Task<void> close();
 
  private:
   struct Entry {
@@ -45,7 +51,8 @@ class Drivers {
   std::string secret_namespace_;
   const Clock& clock_;
   std::map<std::string, Entry> entries_;
-  std::map<std::string, bool> understood_;  // by address
+  hardware::AllowList allowed_;
+  std::map<std::string, std::string> problems_;  // by address
 };
 
 // The keys of a Secret's data, base64-decoded. Errors: parse.

@@ -4,6 +4,7 @@
 
 #include "api/decode.hpp"
 #include "api/encode.hpp"
+#include "base/backoff.hpp"
 #include "base/log.hpp"
 #include "reconcilers/decisions.hpp"
 #include "reconcilers/effects.hpp"
@@ -21,6 +22,10 @@ using planner::NodeView;
 
 // How often a machine that is not Ready and has no operation is asked for its power state.
 constexpr Duration kPollInterval = std::chrono::seconds{30};
+// A BMC that does not answer is asked for its reading at least this often, and one without a power
+// limit for its limit (a firmware update may bring one).
+constexpr Duration kLongestMeterPause = std::chrono::minutes{30};
+constexpr Duration kLimitPollWithout = std::chrono::minutes{10};
 // A shown draw that is off by less than a tenth is refreshed no more often than this (api.md).
 constexpr Duration kWattsInterval = std::chrono::minutes{5};
 
@@ -53,12 +58,69 @@ void merge_decision(const api::NodeDecision& wanted, TimePoint now, api::NodeDec
   decision.since = since;
 }
 
-std::int64_t shown_watts(const NodeView& node) {
-  if (node.power_state() == PowerState::Off) return 0;
-  if (!node.samples.empty() && node.samples.back().has_power) {
-    return node.samples.back().power.count() / 1000;
+// What the column WATTS shows, and where it is from.
+struct Shown {
+  std::int64_t watts = 0;
+  std::string source;
+  std::optional<TimePoint> time;
+};
+
+Shown shown_watts(const NodeView& node, const std::optional<telemetry::MeterReading>& meter) {
+  Shown shown;
+  if (node.power_state() == PowerState::Off) return shown;
+  const bool sampled = !node.samples.empty() && node.samples.back().has_power;
+  if (sampled && !node.samples.back().from_bmc) {
+    shown.watts = node.samples.back().power.count() / 1000;
+    shown.time = node.samples.back().at;
+    if (node.machine != nullptr) shown.source = node.machine->status.report.watts_source;
+  } else if (meter) {
+    shown.watts = meter->power.count() / 1000;
+    shown.source = meter->source;
+    shown.time = meter->at;
+  } else if (node.machine != nullptr && node.machine->status.report.watts > 0) {
+    shown.watts = node.machine->status.report.watts;
+    shown.source = node.machine->status.report.watts_source;
+    shown.time = node.machine->status.report.time;
   }
-  return node.machine == nullptr ? 0 : node.machine->status.report.watts;
+  return shown;
+}
+
+// "redfish" of redfish+https://…
+std::string source_of(const std::string& address) {
+  return address.substr(0, address.find_first_of("+:"));
+}
+
+planner::SeenLimit seen_of(const hardware::PowerLimit& limit) {
+  // Rounded against us: a cap that is in force by a hair is not.
+  const auto up = [](const std::optional<Milliwatts>& power) {
+    return power ? (power->count() + 999) / 1000 : 0;
+  };
+  planner::SeenLimit seen;
+  seen.watts = up(limit.limit);
+  seen.lowest = up(limit.lowest);
+  seen.highest = limit.highest ? limit.highest->count() / 1000 : 0;
+  return seen;
+}
+
+// What trying again would not change; nullopt: it may.
+std::optional<planner::Reason> refusal_of(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::out_of_range:
+      return planner::Reason::OutOfRange;
+    case ErrorCode::unsupported:
+      return planner::Reason::BMCError;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Does the node's agent measure power itself?
+bool agent_measures(const NodeView& node) {
+  return !node.samples.empty() && node.samples.back().has_power && !node.samples.back().from_bmc;
+}
+
+bool is_not_off(const NodePower& machine) {
+  return machine.status.power_state != PowerState::Off;
 }
 
 std::optional<PowerState> polled_state(const NodePowerStatus& status,
@@ -72,11 +134,14 @@ std::optional<PowerState> polled_state(const NodePowerStatus& status,
 }  // namespace
 
 MachineReconciler::MachineReconciler(kube::Client& client, ClusterView& view, Drivers& drivers,
+                                     telemetry::MeterStore& meters, MeterOptions meter_options,
                                      kube::EventRecorder& events, Metrics& metrics, Fence fence,
                                      MachineEvents callbacks)
     : client_(client),
       view_(view),
       drivers_(drivers),
+      meters_(meters),
+      meter_options_(meter_options),
       events_(events),
       metrics_(metrics),
       fence_(std::move(fence)),
@@ -126,6 +191,8 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string nam
     // The Node object is gone: nothing may be done to a machine without one.
     intents_.erase(name);
     scratch_.erase(name);
+    meter_due_.erase(name);
+    meters_.forget(name);
     if (!machine->status.operation.id.empty()) {
       NodePowerStatus status = machine->status;
       status.operation = {};
@@ -255,6 +322,8 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
   seen.node = &node;
   seen.machine = std::exchange(scratch.machine, std::nullopt);
   seen.bmc_error = std::exchange(scratch.bmc_error, {});
+  seen.bmc_refusal = std::exchange(scratch.bmc_refusal, std::nullopt);
+  seen.limit = std::exchange(scratch.limit, std::nullopt);
   seen.evictions = std::exchange(scratch.evictions, {});
   seen.reset_sent = scratch.reset_sent;
   // Also while the node is still Ready in the API: of a machine that was woken within the grace
@@ -363,7 +432,13 @@ kube::Task<Result<void>> MachineReconciler::perform(planner::Effect effect,
   if (auto* change = std::get_if<planner::ResetMachine>(&effect)) {
     co_return co_await reset(*change, std::move(operation), std::move(machine), scratch);
   }
-  co_await read_machine(std::move(machine), scratch);
+  if (auto* limit = std::get_if<planner::SetPowerLimit>(&effect)) {
+    co_await set_limit(*limit, std::move(machine), scratch);
+  } else if (std::holds_alternative<planner::ReadPowerLimit>(effect)) {
+    co_await read_limit(std::move(machine), scratch);
+  } else {
+    co_await read_machine(std::move(machine), scratch);
+  }
   co_return Result<void>();
 }
 
@@ -403,12 +478,124 @@ kube::Task<Result<void>> MachineReconciler::reset(planner::ResetMachine change,
   metrics_.add("kwatt_machine_commands_total", "Commands sent to BMCs.",
                {{"reset", word}, {"result", done ? "accepted" : "failed"}});
   if (!done) {
-    if (done.error().code == ErrorCode::unauthorized) drivers_.forget(name);
-    scratch.bmc_error = done.error().text();
+    failed(name, done.error(), scratch);
   } else {
     scratch.reset_sent = true;
   }
   co_return Result<void>();
+}
+
+void MachineReconciler::failed(const std::string& node, const Error& error, Scratch& scratch) {
+  if (error.code == ErrorCode::unauthorized) drivers_.forget(node);
+  scratch.bmc_error = error.text();
+  scratch.bmc_refusal = refusal_of(error);
+}
+
+kube::Task<void> MachineReconciler::set_limit(planner::SetPowerLimit limit,
+                                              std::shared_ptr<const NodePower> machine,
+                                              Scratch& scratch) {
+  const std::string name = machine->meta.name;
+  auto driver = co_await drivers_.get(machine);
+  if (!driver) {
+    scratch.bmc_error = driver.error().text();
+    co_return;
+  }
+  // Reading a Secret took a while.
+  if (!fence_()) co_return;
+  std::optional<Milliwatts> wanted;
+  if (limit.watts > 0) wanted = watts(limit.watts);
+  auto done = co_await (*driver)->set_power_limit(wanted);
+  log::info("machine command", {{"node", name},
+                                {"operation", machine->status.operation.id},
+                                {"limit", limit.watts},
+                                {"result", done ? "accepted" : done.error().text()}});
+  metrics_.add("kwatt_machine_commands_total", "Commands sent to BMCs.",
+               {{"reset", "PowerLimit"}, {"result", done ? "accepted" : "failed"}});
+  if (!done) failed(name, done.error(), scratch);
+}
+
+kube::Task<void> MachineReconciler::read_limit(std::shared_ptr<const NodePower> machine,
+                                               Scratch& scratch) {
+  const std::string name = machine->meta.name;
+  auto driver = co_await drivers_.get(machine);
+  if (!driver) {
+    scratch.bmc_error = driver.error().text();
+    co_return;
+  }
+  auto limit = co_await (*driver)->power_limit();
+  if (limit) {
+    scratch.limit = seen_of(*limit);
+    co_return;
+  }
+  // What a refused command said before is the better reason.
+  const auto refusal = scratch.bmc_refusal;
+  const std::string said = scratch.bmc_error;
+  failed(name, limit.error(), scratch);
+  if (refusal) {
+    scratch.bmc_refusal = refusal;
+    scratch.bmc_error = said;
+  }
+}
+
+kube::Task<void> MachineReconciler::read_meter(std::shared_ptr<const NodePower> machine,
+                                               const NodeView& node, NodePowerStatus& status) {
+  const std::string name = machine->meta.name;
+  MeterDue& due = meter_due_[name];
+  const MonotonicPoint now = view_.clock().monotonic();
+  const bool reading = !agent_measures(node) && now >= due.reading;
+  if ((!reading && now < due.limit) || reading_ >= meter_options_.at_once) co_return;
+  ++reading_;
+  const struct Leave {
+    std::size_t& count;
+    ~Leave() { --count; }
+  } leave{reading_};
+  const std::string source = source_of(machine->spec.bmc.address);
+  const auto report = [&](const Result<void>& result) {
+    metrics_.add("kwatt_bmc_readings_total", "Readings asked of BMCs, by result.",
+                 {{"source", source}, {"result", result ? "ok" : "failed"}});
+    due.failures = result ? 0 : due.failures + 1;
+    Duration pause = meter_options_.interval;
+    if (!result) {
+      // What does not answer is left alone for longer and longer.
+      pause = exponential(meter_options_.interval, kLongestMeterPause, due.failures);
+      if (result.error().retry_after) pause = std::max(pause, *result.error().retry_after);
+      if (result.error().code == ErrorCode::unauthorized) drivers_.forget(name);
+      log::debug("BMC not read", {{"node", name}, {"error", result.error()}});
+    }
+    due.reading = view_.clock().monotonic() + pause;
+    return result.has_value();
+  };
+  auto driver = co_await drivers_.get(machine);
+  if (!driver) {
+    report(driver.error());
+    due.limit = due.reading;
+    co_return;
+  }
+  if (reading) {
+    auto power = co_await (*driver)->power_reading();
+    const Result<void> result = power ? Result<void>{} : Result<void>{power.error()};
+    if (!report(result)) {
+      due.limit = std::max(due.limit, due.reading);
+      co_return;
+    }
+    if (*power && !meters_.add(name, {view_.now(), **power, source})) {
+      metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
+                   {{"reason", "power_range"}});
+    }
+  }
+  if (view_.clock().monotonic() < due.limit) co_return;
+  auto limit = co_await (*driver)->power_limit();
+  due.limit = view_.clock().monotonic() + meter_options_.interval;
+  if (limit) {
+    const planner::SeenLimit seen = seen_of(*limit);
+    status.bmc.power_limit = true;
+    status.bmc.effective_cap_watts = seen.watts;
+    status.bmc.cap_min_watts = seen.lowest;
+    status.bmc.cap_max_watts = seen.highest;
+  } else if (limit.error().code == ErrorCode::unsupported) {
+    status.bmc.power_limit = false;
+    due.limit = view_.clock().monotonic() + kLimitPollWithout;
+  }
 }
 
 kube::Task<void> MachineReconciler::read_machine(std::shared_ptr<const NodePower> machine,
@@ -421,8 +608,10 @@ kube::Task<void> MachineReconciler::read_machine(std::shared_ptr<const NodePower
   }
   auto state = co_await (*driver)->state();
   if (!state) {
-    if (state.error().code == ErrorCode::unauthorized) drivers_.forget(name);
-    scratch.bmc_error = state.error().text();
+    const auto refusal = scratch.bmc_refusal;
+    failed(name, state.error(), scratch);
+    // A state that cannot be read says nothing about what the machine takes.
+    scratch.bmc_refusal = refusal;
     co_return;
   }
   scratch.machine = to_power_state(*state);
@@ -459,20 +648,28 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
   } else if (status.power_state == PowerState::On) {
     status.power_state = PowerState::Unknown;
   }
-  const std::int64_t watts = shown_watts(node);
+  if (node.has_driver && status.power_state != PowerState::Off) {
+    co_await read_meter(machine, node, status);
+  }
+  const Shown shown = shown_watts(node, view_.meter(name));
   const bool changed = status != machine->status;
   const bool stale = !machine->status.power_state_since ||
                      view_.now() - *machine->status.power_state_since >= kWattsInterval;
-  if (changed || (watts != status.watts && (status.watts == 0 || watts == 0)) ||
-      (stale && std::abs(watts - status.watts) * 10 > status.watts)) {
-    status.watts = watts;
+  if (changed || (shown.watts != status.watts && (status.watts == 0 || shown.watts == 0)) ||
+      (stale && std::abs(shown.watts - status.watts) * 10 > status.watts)) {
+    status.watts = shown.watts;
+    status.watts_source = shown.source;
+    status.watts_time = shown.time;
   }
   if (status != machine->status) {
     auto written = co_await write(machine, std::move(status));
     if (!written) co_return written.error();
     if (callbacks_.pass_wanted) callbacks_.pass_wanted();
   }
-  co_return ReconcileResult{kPollInterval};
+  const bool metered = node.has_driver && is_not_off(*machine) &&
+                       (!agent_measures(node) || machine->status.bmc.power_limit);
+  co_return ReconcileResult{metered ? std::min(kPollInterval, meter_options_.interval)
+                                    : kPollInterval};
 }
 
 }  // namespace kwatt::reconcilers

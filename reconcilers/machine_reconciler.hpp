@@ -38,9 +38,18 @@ struct MachineEvents {
   std::function<void()> pass_wanted;
 };
 
+// Readings of machines' BMCs: how often each is asked, and how many at the same time (a slow BMC
+// may keep a worker for minutes; the others go on).
+struct MeterOptions {
+  Duration interval = std::chrono::seconds{30};
+  std::size_t at_once = 8;
+};
+
 class MachineReconciler {
  public:
+  // Readings go to `meters`.
   MachineReconciler(kube::Client& client, ClusterView& view, Drivers& drivers,
+                    telemetry::MeterStore& meters, MeterOptions meter_options,
                     kube::EventRecorder& events, Metrics& metrics, Fence fence,
                     MachineEvents callbacks);
 
@@ -58,6 +67,8 @@ class MachineReconciler {
     std::optional<api::PowerState> machine;
     std::string bmc_error;
     std::vector<planner::EvictionResult> evictions;
+    std::optional<planner::Reason> bmc_refusal;
+    std::optional<planner::SeenLimit> limit;
     bool reset_sent = false;
     std::string lease_at_step;  // renewTime of the kubelet's Lease when the step began
     // Forgets what belongs to an earlier operation or step.
@@ -80,6 +91,13 @@ class MachineReconciler {
                                    std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
   kube::Task<Result<void>> reset(planner::ResetMachine reset, api::Operation operation,
                                  std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
+  kube::Task<void> set_limit(planner::SetPowerLimit limit,
+                             std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
+  kube::Task<void> read_limit(std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
+  // Asks the BMC what the machine draws and how it is limited, if that is due.
+  kube::Task<void> read_meter(std::shared_ptr<const api::NodePower> machine,
+                              const planner::NodeView& node, api::NodePowerStatus& status);
+  void failed(const std::string& node, const Error& error, Scratch& scratch);
   kube::Task<void> read_machine(std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
   kube::Task<std::string> lease_renewed(std::string node);
   // Records an event about the Node. Its uid is its name there, as the kubelet's own events have
@@ -93,6 +111,8 @@ class MachineReconciler {
   kube::Client& client_;
   ClusterView& view_;
   Drivers& drivers_;
+  telemetry::MeterStore& meters_;
+  MeterOptions meter_options_;
   kube::EventRecorder& events_;
   Metrics& metrics_;
   Fence fence_;
@@ -100,6 +120,13 @@ class MachineReconciler {
   std::map<std::string, Intent> intents_;
   std::map<std::string, Scratch> scratch_;
   std::map<std::string, MonotonicPoint> last_poll_;  // of machines without an operation
+  // When a BMC is asked for its reading and its limit again, and how often it failed in a row.
+  struct MeterDue {
+    MonotonicPoint reading{}, limit{};
+    int failures = 0;
+  };
+  std::map<std::string, MeterDue> meter_due_;
+  std::size_t reading_ = 0;  // BMCs being read now
 };
 
 }  // namespace kwatt::reconcilers
