@@ -223,7 +223,7 @@ struct Describe<PowerSummary> {
                  written<&PowerSummary::estimated_milliwatts>("estimatedMilliwatts"),
                  written<&PowerSummary::baseline_milliwatts>("baselineMilliwatts"),
                  written<&PowerSummary::saved_watt_hours>("savedWattHours"),
-                 written<&PowerSummary::saved_grams_co2>("savedGramsCO2"),
+                 field<&PowerSummary::saved_grams_co2>("savedGramsCO2"),
                  field<&PowerSummary::baseline>("baseline"),
                  written<&PowerSummary::watts>("watts")};
 };
@@ -281,7 +281,8 @@ struct Describe<PolicyMemory> {
   static constexpr std::string_view name = "PolicyMemory";
   static constexpr auto fields =
       std::array{field<&PolicyMemory::high_since>("highSince"),
-                 field<&PolicyMemory::saved_milliwatt_seconds>("savedMilliwattSeconds")};
+                 field<&PolicyMemory::saved_milliwatt_seconds>("savedMilliwattSeconds"),
+                 field<&PolicyMemory::saved_micrograms_co2>("savedMicrogramsCO2")};
 };
 
 template <>

@@ -49,7 +49,8 @@ struct Describe<PowerModelSpec> {
                  written<&PowerModelSpec::boot_seconds>("bootSeconds"),
                  written<&PowerModelSpec::boot_joules>("bootJoules"),
                  written<&PowerModelSpec::shutdown_seconds>("shutdownSeconds"),
-                 written<&PowerModelSpec::ops_per_joule>("opsPerJoule")};
+                 written<&PowerModelSpec::ops_per_joule>("opsPerJoule"),
+                 written<&PowerModelSpec::standby_milliwatts>("standbyMilliwatts")};
 };
 
 template <>

@@ -182,8 +182,9 @@ struct NodeCounts {
 
 struct PowerSummary {
   std::int64_t measured_milliwatts = 0, estimated_milliwatts = 0, baseline_milliwatts = 0;
-  std::int64_t saved_watt_hours = 0, saved_grams_co2 = 0;
-  std::string baseline;    // one sentence: what the saving is compared with
+  std::int64_t saved_watt_hours = 0;  // boots and shutdowns counted; negative: they cost more
+  std::optional<std::int64_t> saved_grams_co2;  // nullopt: the carbon intensity is not known
+  std::string baseline;                         // one sentence: what the saving is compared with
   std::int64_t watts = 0;  // measured and estimated together, for the WATTS column
   bool operator==(const PowerSummary&) const = default;
 };
@@ -229,6 +230,7 @@ struct LastPass {
 struct PolicyMemory {
   std::optional<TimePoint> high_since;       // awake nodes above highUtilizationPercent since then
   std::int64_t saved_milliwatt_seconds = 0;  // saved, but not yet a whole watt-hour
+  std::int64_t saved_micrograms_co2 = 0;     // likewise, not yet a whole gram
   bool operator==(const PolicyMemory&) const = default;
 };
 

@@ -31,6 +31,7 @@ struct PowerModelSpec {
   std::vector<std::int64_t> curve_milliwatts;  // 11 points at 0, 10 … 100 % load, or empty
   std::int64_t idle_milliwatts = 0, max_milliwatts = 0;
   std::int64_t boot_seconds = 0, boot_joules = 0, shutdown_seconds = 0, ops_per_joule = 0;
+  std::int64_t standby_milliwatts = 0;  // while it is off: BMC and power supply
   bool operator==(const PowerModelSpec&) const = default;
 };
 

@@ -68,6 +68,7 @@ void check(const PowerModelSpec& model, Problems& out) {
   out.within("spec.model.bootJoules", model.boot_joules, 0, 1'000'000'000);
   out.within("spec.model.shutdownSeconds", model.shutdown_seconds, 0, 86'400);
   out.within("spec.model.opsPerJoule", model.ops_per_joule, 0, 1'000'000'000'000);
+  out.within("spec.model.standbyMilliwatts", model.standby_milliwatts, 0, 1'000'000);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ PowerModel model_of(const api::PowerModelSpec& spec, Millicores cores) {
   } else {
     model.curve = default_curve(cores);
   }
+  model.standby = Milliwatts{spec.standby_milliwatts};
   model.boot = std::chrono::seconds{spec.boot_seconds};
   model.shutdown = std::chrono::seconds{spec.shutdown_seconds};
   model.boot_energy = spec.boot_joules > 0 ? Millijoules{spec.boot_joules * 1000}

@@ -22,13 +22,15 @@ struct PowerModel {
   PowerCurve curve;
   Duration boot{0}, shutdown{0};
   Millijoules boot_energy, shutdown_energy;
+  Milliwatts standby;      // while it is off
   bool specified = false;  // from NodePower.spec.model; false: the default curve
   bool operator==(const PowerModel&) const = default;
 };
 
 // From the object's model: the curve, else a line from idle to max, else the default curve for a
 // machine of this many logical CPUs (source: power_curve.cpp). Boot energy, where not given, is max
-// power × boot time; shutdown energy is idle power × shutdown time. Times that are not given are 0.
+// power × boot time; shutdown energy is idle power × shutdown time. Times and standby
+// power that are not given are 0.
 PowerModel model_of(const api::PowerModelSpec& spec, Millicores cores);
 
 }  // namespace kwatt::models

@@ -126,7 +126,7 @@ PassResult decide(const Snapshot& snapshot,
 PolicyPass::PolicyPass(boost::asio::thread_pool& planning, kube::Client& client, ClusterView& view,
                        MachineReconciler& machines, Migrations& migrations,
                        kube::EventRecorder& events, Metrics& metrics, Fence fence,
-                       std::function<void(const std::string&)> enqueue)
+                       std::function<void(const std::string&)> enqueue, PassOptions options)
     : planning_(planning),
       client_(client),
       view_(view),
@@ -135,7 +135,8 @@ PolicyPass::PolicyPass(boost::asio::thread_pool& planning, kube::Client& client,
       events_(events),
       metrics_(metrics),
       fence_(std::move(fence)),
-      enqueue_(std::move(enqueue)) {}
+      enqueue_(std::move(enqueue)),
+      options_(options) {}
 
 void PolicyPass::action_done(const std::string& policy, const std::string& sentence) {
   last_actions_[policy] = sentence;
@@ -147,6 +148,10 @@ kube::Task<Duration> PolicyPass::run_once() {
   std::vector<std::shared_ptr<const EnergyPolicy>> policies;
   view_.stores().policies.for_each([&](const std::shared_ptr<const EnergyPolicy>& policy) {
     policies.push_back(policy_writes_.overlay(policy->meta.name, policy));
+  });
+  std::erase_if(accounts_, [&](const auto& known) {
+    return std::none_of(policies.begin(), policies.end(),
+                        [&](const auto& policy) { return policy->meta.uid == known.first; });
   });
   std::shared_ptr<const Snapshot> snapshot = view_.snapshot();
   // Planning takes long on large clusters; the servers must answer meanwhile. (The coroutine
@@ -354,8 +359,14 @@ kube::Task<void> PolicyPass::write_status(PerPolicy& entry, const Snapshot& snap
       migrations_.list(policy.meta.name, policy.status.migrations, api::kStatusListLimit);
   outcome.last_action = last_actions_[policy.meta.name];
   outcome.pass_duration = entry.took;
+  outcome.carbon_grams_per_kwh = options_.carbon_grams_per_kwh;
+  const auto account = accounts_.find(policy.meta.uid);
+  if (account != accounts_.end()) outcome.account = account->second;
   EnergyPolicy next = policy;
   next.status = policy_status(policy, snapshot, outcome);
+  accounts_[policy.meta.uid] = account_of(next.status);
+  meter_.observe(snapshot, policy.meta.name, entry.selected,
+                 std::max<Duration>(std::chrono::minutes{1}, 2 * policy.spec.interval));
   entry.plan = std::move(outcome.plan);
   if (!worth_writing(policy.status, next.status, kStatusRefresh)) co_return;
   auto answer = co_await client_.patch(kube::resources::energy_policies(), {"", policy.meta.name},

@@ -15,6 +15,7 @@
 #include "kube/events.hpp"
 #include "planner/plan.hpp"
 #include "reconcilers/cluster_view.hpp"
+#include "reconcilers/energy_meter.hpp"
 #include "reconcilers/machine_reconciler.hpp"
 #include "reconcilers/migrations.hpp"
 #include "reconcilers/policy_status.hpp"
@@ -42,18 +43,25 @@ struct PassResult {
 PassResult decide(const planner::Snapshot& snapshot,
                   std::vector<std::shared_ptr<const api::EnergyPolicy>> policies);
 
+struct PassOptions {
+  std::int64_t carbon_grams_per_kwh = 0;  // constant intensity of the supply; 0: not known
+};
+
 class PolicyPass {
  public:
   // `planning` runs decide(); `enqueue` puts a node into the machines' work queue.
   PolicyPass(boost::asio::thread_pool& planning, kube::Client& client, ClusterView& view,
              MachineReconciler& machines, Migrations& migrations, kube::EventRecorder& events,
-             Metrics& metrics, Fence fence, std::function<void(const std::string& node)> enqueue);
+             Metrics& metrics, Fence fence, std::function<void(const std::string& node)> enqueue,
+             PassOptions options);
 
   // One pass. Returns when the next one is due at the latest.
   kube::Task<Duration> run_once();
 
   // The newest thing done under a policy, for its status.
   void action_done(const std::string& policy, const std::string& sentence);
+  // Energy of the selected nodes since the last call.
+  std::vector<NodeEnergy> take_energy() { return meter_.take(); }
 
  private:
   using PerPolicy = PassResult::PerPolicy;
@@ -79,8 +87,11 @@ class PolicyPass {
   Metrics& metrics_;
   Fence fence_;
   std::function<void(const std::string&)> enqueue_;
+  PassOptions options_;
   std::map<std::string, std::string> last_actions_;      // by policy
   std::map<std::string, std::string> warned_overrides_;  // by node: the value an event told of
+  std::map<std::string, EnergyAccount> accounts_;        // by uid of the policy, of its last pass
+  EnergyMeter meter_;
   WriteOverlay<api::EnergyPolicy> policy_writes_;
 };
 

@@ -13,9 +13,6 @@ using api::OperationKind;
 using api::PowerState;
 using planner::NodeView;
 
-constexpr std::string_view kBaseline =
-    "every selected node on, at its own normal frequency, with the load it has now";
-
 std::string join(const std::vector<std::string>& parts, std::string_view separator,
                  std::size_t limit = 5) {
   std::string out;
@@ -31,28 +28,9 @@ bool has_label(const NodeView& node, std::string_view key, std::string_view valu
   return node.node->meta.labels.get(key) == value;
 }
 
-// The newest known draw: a sample, else the agent's report, else what the curve says at idle.
-struct Draw {
-  std::int64_t milliwatts = 0;
-  bool measured = false;
-};
-Draw draw_of(const NodeView& node) {
-  const bool off = node.power_state() == PowerState::Off;
-  if (off) return {0, false};
-  if (!node.samples.empty() && node.samples.back().has_power) {
-    return {node.samples.back().power.count(), true};
-  }
-  if (node.machine != nullptr && node.machine->status.report.watts > 0) {
-    return {node.machine->status.report.watts * 1000, true};
-  }
-  const Permille load = node.samples.empty() ? Permille{0} : node.samples.back().utilization;
-  return {node.model.curve.at(load).count(), false};
-}
-
 void count_nodes(const planner::Snapshot& snapshot, const PolicyOutcome& outcome,
                  api::EnergyPolicyStatus& status) {
   api::NodeCounts counts;
-  std::int64_t measured = 0, estimated = 0, baseline = 0;
   counts.selected = static_cast<std::int64_t>(outcome.selected.size());
   for (const auto& name : outcome.selected) {
     const auto found = snapshot.nodes.find(name);
@@ -80,24 +58,8 @@ void count_nodes(const planner::Snapshot& snapshot, const PolicyOutcome& outcome
     if (slow) ++counts.slow;
     if (capped) ++counts.capped;
     if (!node.ready && !off) ++counts.unready;
-
-    const Draw draw = draw_of(node);
-    (draw.measured ? measured : estimated) += draw.milliwatts;
-    // A node that runs as it would without us saves nothing, whatever its model says of it.
-    if (!off && !slow && !capped) {
-      baseline += draw.milliwatts;
-      continue;
-    }
-    const Permille load =
-        node.samples.empty() || off ? Permille{0} : node.samples.back().utilization;
-    baseline += std::max(node.model.curve.at(load).count(), draw.milliwatts);
   }
   status.nodes = counts;
-  status.power.measured_milliwatts = measured;
-  status.power.estimated_milliwatts = estimated;
-  status.power.baseline_milliwatts = baseline;
-  status.power.baseline = kBaseline;
-  status.power.watts = (measured + estimated + 500) / 1000;
 }
 
 template <class T, class Add>
@@ -255,26 +217,6 @@ void set_conditions(const api::EnergyPolicy& policy, const planner::Snapshot& sn
   }
 }
 
-// Energy not used since the last pass; whole watt-hours, the rest is carried in the pass time by
-// only adding when at least one is full.
-void add_savings(const api::EnergyPolicyStatus& before, TimePoint now,
-                 api::EnergyPolicyStatus& status) {
-  status.power.saved_watt_hours = before.power.saved_watt_hours;
-  status.power.saved_grams_co2 = before.power.saved_grams_co2;
-  status.memory.saved_milliwatt_seconds = before.memory.saved_milliwatt_seconds;
-  if (!before.last_pass.time) return;
-  // A controller that was away for long does not claim what it did not see.
-  const auto seen = std::clamp(now - *before.last_pass.time, Duration{0}, Duration{60'000});
-  const std::int64_t saved_milliwatts = std::max<std::int64_t>(
-      0, before.power.baseline_milliwatts - before.power.measured_milliwatts -
-             before.power.estimated_milliwatts);
-  constexpr std::int64_t kWattHour = 3'600'000;  // in milliwatt-seconds
-  std::int64_t& rest = status.memory.saved_milliwatt_seconds;
-  rest += saved_milliwatts * seen.count() / 1000;
-  status.power.saved_watt_hours += rest / kWattHour;
-  rest %= kWattHour;
-}
-
 }  // namespace
 
 api::EnergyPolicyStatus policy_status(const api::EnergyPolicy& policy,
@@ -283,9 +225,12 @@ api::EnergyPolicyStatus policy_status(const api::EnergyPolicy& policy,
   api::EnergyPolicyStatus status = policy.status;
   status.observed_generation = policy.meta.generation;
   status.memory.high_since = outcome.plan.policy_memory.high_since;
+  EnergyAccount account = outcome.account.value_or(account_of(policy.status));
   if (outcome.problems.empty()) {
     count_nodes(snapshot, outcome, status);
-    add_savings(policy.status, snapshot.now, status);
+    account = held_until(std::move(account), snapshot.now, policy.spec.interval,
+                         outcome.carbon_grams_per_kwh);
+    account.power = power_of(snapshot, outcome.selected, account.power);
     list_decisions(outcome.plan, status);
     list_operations(snapshot, outcome, status);
     status.migrations.clear();
@@ -297,6 +242,9 @@ api::EnergyPolicyStatus policy_status(const api::EnergyPolicy& policy,
           {budget.name, budget.allowed, budget.used, budget.binds, budget.active_until});
     }
   }
+  status.power = account.power;
+  status.memory.saved_milliwatt_seconds = account.saved_milliwatt_seconds;
+  status.memory.saved_micrograms_co2 = account.saved_micrograms_co2;
   set_conditions(policy, snapshot, outcome, status);
   status.last_pass = {snapshot.now, outcome.pass_duration.count(), snapshot.sync.age.count()};
   if (!outcome.last_action.empty()) status.last_action = outcome.last_action;
@@ -310,14 +258,22 @@ bool worth_writing(const api::EnergyPolicyStatus& written, const api::EnergyPoli
   }
   api::EnergyPolicyStatus same_times = next;
   same_times.last_pass = written.last_pass;
+  // The sums grow all the time; whoever computes the next status has them in memory.
   same_times.memory.saved_milliwatt_seconds = written.memory.saved_milliwatt_seconds;
+  same_times.memory.saved_micrograms_co2 = written.memory.saved_micrograms_co2;
+  same_times.power.saved_watt_hours = written.power.saved_watt_hours;
+  if (next.power.saved_grams_co2.has_value() == written.power.saved_grams_co2.has_value()) {
+    same_times.power.saved_grams_co2 = written.power.saved_grams_co2;
+  }
   const auto close = [](std::int64_t a, std::int64_t b) {
     return std::abs(a - b) <= std::max<std::int64_t>(5'000, a / 20);
   };
   if (close(written.power.measured_milliwatts, next.power.measured_milliwatts) &&
-      close(written.power.estimated_milliwatts, next.power.estimated_milliwatts)) {
+      close(written.power.estimated_milliwatts, next.power.estimated_milliwatts) &&
+      close(written.power.baseline_milliwatts, next.power.baseline_milliwatts)) {
+    const auto grams = same_times.power.saved_grams_co2;
     same_times.power = written.power;
-    same_times.power.saved_watt_hours = next.power.saved_watt_hours;
+    same_times.power.saved_grams_co2 = grams;
   }
   return same_times != written;
 }

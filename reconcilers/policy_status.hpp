@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/plan.hpp"
+#include "reconcilers/policy_energy.hpp"
 
 namespace kwatt::reconcilers {
 
@@ -20,6 +21,10 @@ struct PolicyOutcome {
   std::vector<api::MigrationStatus> migrations;  // in flight and the newest finished ones
   std::string last_action;                       // "" : keep what stands
   Duration pass_duration{0};
+  // The account of the last pass in this process; nullopt: that of the status, which is written
+  // less often than there are passes.
+  std::optional<EnergyAccount> account;
+  std::int64_t carbon_grams_per_kwh = 0;  // 0: not known
 };
 
 // The complete next status, starting from what stands now (transition times, energy sums).
@@ -28,8 +33,8 @@ api::EnergyPolicyStatus policy_status(const api::EnergyPolicy& policy,
                                       const planner::Snapshot& snapshot,
                                       const PolicyOutcome& outcome);
 
-// True when `next` is worth a write: anything but the pass times and a few watts changed, or the
-// last write is older than `refresh`.
+// True when `next` is worth a write: anything but the pass times, a few watts and the energy sums
+// changed, or the last write is older than `refresh`.
 bool worth_writing(const api::EnergyPolicyStatus& written, const api::EnergyPolicyStatus& next,
                    Duration refresh);
 
