@@ -17,6 +17,7 @@ find_package(spdlog REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)
 find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(SQLite3 REQUIRED)
 find_package(doctest REQUIRED)
 
 add_library(kwatt_flags INTERFACE)
