@@ -5,6 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "api/quantity.hpp"
+#include "telemetry/history_file.hpp"
+
 namespace kwatt::controller {
 namespace {
 
@@ -106,6 +109,21 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
       ->capture_default_str();
   parsed(app, "--telemetry-resolution", options.telemetry_resolution,
          "samples within this span are averaged", "5s", positive_duration);
+  app.add_option("--history-file", options.history_file,
+                 "SQLite file of samples, decisions and energy (default: none is kept)");
+  parsed(app, "--history-max-bytes", options.history_max_bytes,
+         "its size at most, 1Mi or more; the oldest rows are removed", "256Mi",
+         [](const std::string& text) -> std::optional<std::int64_t> {
+           const auto bytes = api::parse_quantity(text);
+           return bytes && *bytes >= telemetry::kHistoryMinimumBytes ? bytes : std::nullopt;
+         });
+  app.add_option("--history-csv-dir", options.history_csv_dir,
+                 "folder for metrics_<hour>.csv, written every hour from the history; a week of "
+                 "them is kept");
+  app.add_option("--carbon-grams-per-kwh", options.carbon_grams_per_kwh,
+                 "carbon intensity of the power supply; 0: not known, no CO2 is reported")
+      ->check(CLI::Range(0, 5'000))
+      ->capture_default_str();
   parsed(app, "--shutdown-grace", options.shutdown_grace,
          "how long running work may take after SIGTERM", "30s", positive_duration);
   parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",
@@ -116,6 +134,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
     app.parse(argc, argv);
     if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
       throw CLI::ValidationError("--tls-cert-file", "goes together with --tls-private-key-file");
+    }
+    if (!options.history_csv_dir.empty() && options.history_file.empty()) {
+      throw CLI::ValidationError("--history-csv-dir", "needs --history-file");
     }
   } catch (const CLI::ParseError& error) {
     status = app.exit(error);

@@ -31,6 +31,10 @@ struct Options {
   double client_qps = 100;
   int client_burst = 200;
   Duration telemetry_resolution = std::chrono::seconds{5};
+  std::string history_file;  // "": no history is kept
+  std::int64_t history_max_bytes = std::int64_t{256} << 20;
+  std::string history_csv_dir;            // "": no hourly files
+  std::int64_t carbon_grams_per_kwh = 0;  // of the supply; 0: not known
   Duration shutdown_grace = std::chrono::seconds{30};
   log::Level log_level = log::Level::info;
   log::Format log_format = log::Format::json;

@@ -9,6 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
 #include "controller/other_kinds.hpp"
 #include "kube/credentials.hpp"
@@ -18,8 +19,11 @@
 #include "net/run.hpp"
 #include "net/server.hpp"
 #include "reconcilers/policy_pass.hpp"
+#include "servers/access_reviewer.hpp"
 #include "servers/health.hpp"
+#include "servers/history.hpp"
 #include "servers/ingest.hpp"
+#include "servers/routes.hpp"
 
 namespace kwatt::controller {
 namespace {
@@ -50,6 +54,7 @@ struct Program::Impl {
   SystemClock clock;
   Metrics metrics;
   asio::thread_pool planning{1};
+  std::optional<telemetry::History> history;
 
   std::unique_ptr<kube::Client> client;
   std::optional<Informers> informers;
@@ -61,10 +66,12 @@ struct Program::Impl {
   std::optional<kube::EventRecorder> events;
   std::optional<kube::LeaseElection> election;
   reconcilers::Migrations migrations;
+  std::optional<HistoryFeed> history_feed;
   std::optional<reconcilers::MachineReconciler> machines;
   std::optional<kube::ControllerLoop> machine_loop;
   std::optional<reconcilers::PolicyPass> pass;
   std::optional<servers::TokenReviewer> reviewer;
+  std::optional<servers::AccessReviewer> access;
   std::optional<kube::TlsSource> server_tls;
   std::optional<net::Server> health_server, ingest_server;
   net::Signal pass_signal, end_signal, pass_ended;
@@ -88,6 +95,7 @@ struct Program::Impl {
   }
 
   Result<void> construct();
+  net::Handler tls_handler();
   Result<void> start_servers();
   void subscribe();
   net::Task<void> passes();
@@ -128,6 +136,17 @@ Result<void> Program::Impl::construct() {
   election.emplace(executor, *client, kube::Name{options.namespace_name, options.lease_name}, lease,
                    clock, metrics);
 
+  if (options.history_file.empty()) {
+    log::info("no --history-file: no history is kept");
+  } else {
+    telemetry::HistoryOptions kept;
+    kept.path = options.history_file;
+    kept.max_bytes = options.history_max_bytes;
+    kept.csv_dir = options.history_csv_dir;
+    history.emplace(std::move(kept), clock, metrics);
+  }
+  history_feed.emplace(history ? &*history : nullptr, informers->stores().nodes, *samples, clock);
+
   const reconcilers::Fence fence = [this] { return may_act(); };
   machines.emplace(
       *client, *view, *drivers, *meters,
@@ -145,16 +164,48 @@ Result<void> Program::Impl::construct() {
                 migrations.evicting(operation.policy, node, operation.moves, operation.reason,
                                     clock.now(), owners);
               },
-          .pass_wanted = [this] { want_pass(); }});
+          .pass_wanted = [this] { want_pass(); },
+          .decided =
+              [this](const std::string& node, const api::NodeDecision& decision) {
+                history_feed->decided(node, decision);
+              },
+          .operation =
+              [this](const std::string& node, const api::Operation& operation,
+                     const reconcilers::OperationEvent& event) {
+                history_feed->operation(node, operation, event);
+              }});
   machine_loop.emplace(
       executor,
       kube::ControllerOptions{
           .name = "nodepower", .workers = options.machine_workers, .drain = options.shutdown_grace},
       [this](std::string key) { return machines->reconcile(std::move(key)); }, clock, metrics);
-  pass.emplace(planning, *client, *view, *machines, migrations, *events, metrics, fence,
-               [this](const std::string& node) { machine_loop->enqueue(node); });
+  pass.emplace(
+      planning, *client, *view, *machines, migrations, *events, metrics, fence,
+      [this](const std::string& node) { machine_loop->enqueue(node); },
+      reconcilers::PassOptions{.carbon_grams_per_kwh = options.carbon_grams_per_kwh});
   reviewer.emplace(*client, clock);
+  access.emplace(*client, clock);
   return {};
+}
+
+// Everything that is served over TLS.
+net::Handler Program::Impl::tls_handler() {
+  net::Handler ingest = servers::ingest_handler(
+      {.reviewer = *reviewer,
+       .samples = *samples,
+       .clock = clock,
+       .metrics = metrics,
+       .leading = [this] { return election->leading(); },
+       .first_sample = [this](const std::string& node) { machine_loop->enqueue(node); },
+       .machine_maximum = [this](const std::string& node) { return machine_maximum(node); }});
+  std::vector<servers::Route> routes;
+  if (history) {
+    routes.push_back(
+        {servers::kHistoryPath,
+         servers::history_handler(
+             {.tokens = *reviewer, .access = *access, .history = *history, .clock = clock})});
+  }
+  return servers::routes(std::move(routes), std::move(ingest));
 }
 
 Result<void> Program::Impl::start_servers() {
@@ -182,15 +233,7 @@ Result<void> Program::Impl::start_servers() {
   ingest_server.emplace(
       executor,
       net::ServerOptions{.address = options.ingest.host, .port = options.ingest.port, .tls = true},
-      servers::ingest_handler(
-          {.reviewer = *reviewer,
-           .samples = *samples,
-           .clock = clock,
-           .metrics = metrics,
-           .leading = [this] { return election->leading(); },
-           .first_sample = [this](const std::string& node) { machine_loop->enqueue(node); },
-           .machine_maximum = [this](const std::string& node) { return machine_maximum(node); }}),
-      [this] { return server_tls->current(); });
+      tls_handler(), [this] { return server_tls->current(); });
   if (auto started = ingest_server->start(); !started) return started.error();
   return {};
 }
@@ -299,6 +342,7 @@ net::Task<void> Program::Impl::stop() {
   if (!lost) co_await election->release();
   if (ingest_server) co_await ingest_server->stop(options.shutdown_grace);
   co_await health_server->stop(options.shutdown_grace);
+  history_feed->energy(pass->take_energy());
 }
 
 Program::Program(asio::io_context& context, Options options)
@@ -326,6 +370,8 @@ net::Task<int> Program::run() {
     co_return 1;
   }
   self.subscribe();
+  asio::co_spawn(executor, self.history_feed->run([&self] { return self.pass->take_energy(); }),
+                 asio::detached);
   log::info("caches filled", {{"nodes", self.view->stores().nodes.size()},
                               {"pods", self.view->stores().pods.size()},
                               {"policies", self.view->stores().policies.size()}});

@@ -35,6 +35,7 @@ const Resource& leases();
 const Resource& events();
 const Resource& secrets();
 const Resource& token_reviews();
+const Resource& subject_access_reviews();
 const Resource& energy_policies();
 const Resource& node_powers();
 // Of others; the API server may not have them.

@@ -155,17 +155,22 @@ class Site:
         health = self._health_port if first else self._port()
         ingest = self._ingest_port if first else self._port()
         cert, key = self._server_cert
+        self.history_file(name).parent.mkdir(exist_ok=True)
         command = [program("kwatt-controller"), "--kubeconfig", kubeconfig, "--namespace", NAMESPACE,
                    "--health-address", f"127.0.0.1:{health}", "--ingest-address", f"127.0.0.1:{ingest}",
                    "--tls-cert-file", cert, "--tls-private-key-file", key, "--log-format", "logfmt",
                    "--log-level", "debug", "--telemetry-resolution", "1s",
                    "--bmc-allow", "127.0.0.1,http://127.0.0.1", "--bmc-poll-interval", "2s",
                    "--lease-duration", lease[0], "--lease-renew-deadline", lease[1],
-                   "--lease-retry-period", lease[2], *arguments]
+                   "--lease-retry-period", lease[2], "--history-file", self.history_file(name),
+                   "--carbon-grams-per-kwh", "400", *arguments]
         controller = Process(name, [str(part) for part in command], self.directory / f"{name}.log")
         controller.start()
         self._controllers.append(controller)
         return controller
+
+    def history_file(self, name: str = "controller") -> Path:
+        return self.directory / "history" / f"{name}.db"
 
     @property
     def controller(self) -> Process:

@@ -233,6 +233,11 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile_known(
     tell(*machine, false, operation.reason, operation.kind,
          fmt::format("{} ({}, policy {}): {}", kind_word(operation.kind), operation.reason,
                      operation.policy, machine->status.decision.message));
+    if (callbacks_.operation) {
+      const OperationEvent event{std::string(kind_word(operation.kind)), "begun", operation.reason,
+                                 machine->status.decision.message};
+      callbacks_.operation(machine->meta.name, operation, event);
+    }
   }
   if (!machine->status.operation.id.empty()) {
     co_return co_await operate(std::move(machine), std::move(*node));
@@ -291,6 +296,9 @@ kube::Task<Result<std::shared_ptr<const NodePower>>> MachineReconciler::write(
   auto now = std::make_shared<NodePower>();
   if (auto decoded = api::decode(*answer, *now); !decoded) co_return decoded.error();
   view_.wrote_machine(machine->meta.resource_version, now);
+  if (callbacks_.decided && now->status.decision != machine->status.decision) {
+    callbacks_.decided(now->meta.name, now->status.decision);
+  }
   co_return std::shared_ptr<const NodePower>(now);
 }
 
@@ -406,6 +414,10 @@ void MachineReconciler::announce(const NodePower& machine, const api::Operation&
   if (!step.finished) return;
   metrics_.add("kwatt_operations_finished_total", "Operations that ended, by kind and result.",
                {{"kind", kind}, {"result", step.failed ? "failed" : "ok"}, {"reason", reason}});
+  if (callbacks_.operation) {
+    const OperationEvent event{kind, step.failed ? "failed" : "ended", reason, step.message};
+    callbacks_.operation(name, operation, event);
+  }
   if (callbacks_.action_done) {
     callbacks_.action_done(
         operation.policy,

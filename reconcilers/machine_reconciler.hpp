@@ -31,11 +31,24 @@ struct Intent {
 // of the lease (design: fencing).
 using Fence = std::function<bool()>;
 
-// How the reconciler tells others what was reached: status line, migration tracker, a new pass.
+// What became of an operation, in the words of logs and events.
+struct OperationEvent {
+  std::string kind;   // "PowerOff" …
+  std::string phase;  // "begun" "ended" "failed"
+  std::string reason, message;
+};
+
+// How the reconciler tells others what was reached: status line, migration tracker, a new pass,
+// history.
 struct MachineEvents {
   std::function<void(const std::string& policy, const std::string& sentence)> action_done;
   std::function<void(const std::string& node, const api::Operation& operation)> evicted;
   std::function<void()> pass_wanted;
+  // The node's written decision became another one.
+  std::function<void(const std::string& node, const api::NodeDecision& decision)> decided;
+  std::function<void(const std::string& node, const api::Operation& operation,
+                     const OperationEvent& event)>
+      operation;
 };
 
 // Readings of machines' BMCs: how often each is asked, and how many at the same time (a slow BMC

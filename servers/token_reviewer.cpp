@@ -60,6 +60,9 @@ Result<Caller> read_token_review(std::string_view json, std::string_view audienc
   if (user == nullptr) return fail(ErrorCode::parse, "the TokenReview names no user");
   Caller caller;
   caller.user = text(member(*user, "username"));
+  if (const auto* groups = member(*user, "groups"); groups != nullptr && groups->IsArray()) {
+    for (const auto& group : groups->GetArray()) caller.groups.push_back(text(&group));
+  }
   if (const auto* extra = member(*user, "extra")) {
     const auto* claim = member(*extra, kNodeClaim);
     if (claim != nullptr && claim->IsArray() && claim->Size() == 1) {

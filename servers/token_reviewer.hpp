@@ -3,6 +3,7 @@
 // answer for a while; the token itself is not kept, only its SHA-256.
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "kube/client.hpp"
@@ -10,7 +11,8 @@
 namespace kwatt::servers {
 
 struct Caller {
-  std::string user;       // system:serviceaccount:ns:name
+  std::string user;  // system:serviceaccount:ns:name
+  std::vector<std::string> groups;
   std::string node_name;  // of the token's claim authentication.kubernetes.io/node-name, "" if none
 };
 

@@ -26,6 +26,9 @@ ELSEWHERE = {
     "kwatt-controller": {
         # Looks whether the pod that could not be evicted is still the one of the plan.
         Right("*", "", "pods", "get"): ("test/kube/live/test_live.cpp", "eviction honours the uid"),
+        # Asks whether a caller may read the history.
+        Right("*", "authorization.k8s.io", "subjectaccessreviews", "create"):
+            ("test/e2e/test_telemetry.py", "the_history_is_for_those_who_may_read_it"),
     },
     "kwatt-agent": {},
 }
