@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bench import full_build, planner, run, store
+from bench import full_build, history, planner, run, store
 from bench.figures import BenchError, Figure
 
 
@@ -61,6 +61,16 @@ def test_the_planner_figure_is_read_or_refused(tmp_path, monkeypatch, script, ou
             planner.measure()
 
 
+@pytest.mark.parametrize("cpu, met", [(0.3, True), (0.7, False)])
+def test_the_history_is_judged_by_its_share_of_a_cpu(cpu, met):
+    figure, = history.figures({"rows": 1_200_000, "wall_seconds": 10, "cpu_seconds": cpu * 120,
+                               "cpu_seconds_per_minute": cpu, "file_bytes": 50 << 20})
+    assert figure.met is met
+    assert "120,000 rows/s" in figure.note and "50 MiB" in figure.note
+    with pytest.raises(BenchError, match="7 rows were written"):
+        history.figures({"rows": 7})
+
+
 def test_the_slowest_steps_of_a_build_are_named_by_their_source(tmp_path):
     log = tmp_path / ".ninja_log"
     log.write_text("# ninja log v5\n" + "".join(f"{start}\t{end}\t0\t{output}\tabc\n" for start, end, output in [
@@ -95,4 +105,4 @@ def test_an_unknown_name_lists_the_known_ones(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         run.main()
     assert refused.value.code == 2
-    assert "unknown name 'speed'; one of: planner, demo, agent, store, build" in capsys.readouterr().err
+    assert "unknown name 'speed'; one of: planner, history, demo, agent, store, build" in capsys.readouterr().err
