@@ -188,9 +188,9 @@ class Stage {
     if (agent_answers && runs) answer_as_agent();
   }
 
-  // Looks and ticks until nothing is in progress; false: still busy after `limit`.
-  bool run(Duration limit = hours{1}) {
-    const TimePoint end = now + limit;
+  // Looks and ticks until nothing is in progress; false: still busy after `patience`.
+  bool run(Duration patience = hours{1}) {
+    const TimePoint end = now + patience;
     while (busy() && now < end) {
       const planner::Step step = look();
       if (!busy()) return true;
@@ -199,8 +199,8 @@ class Stage {
     return !busy();
   }
   // Until the operation is at this step.
-  bool run_to(std::string_view step, Duration limit = hours{1}) {
-    const TimePoint end = now + limit;
+  bool run_to(std::string_view step, Duration patience = hours{1}) {
+    const TimePoint end = now + patience;
     while (busy() && status.operation.step != step && now < end) {
       look();
       if (status.operation.step != step) tick();

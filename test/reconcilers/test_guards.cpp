@@ -126,7 +126,7 @@ struct Caches {
   OtherStores others{buffers, templates, checks, leases, known, has_buffers, has_checks};
   telemetry::SampleStore samples;
   ManualClock clock{*parse_rfc3339("2026-11-20T12:00:00Z")};
-  ClusterView view{stores, samples, clock, {}, [](const std::string&) { return true; }};
+  ClusterView view{stores, samples, clock, {}, [](const std::string&) { return std::string(); }};
 
   Caches() {
     fill(nodes,
