@@ -25,6 +25,7 @@ class Outcome:
     end: dict = None        # the state that an undisturbed run has reached
     requests: int = 0       # counted requests of the run
     story: str = ""         # for the reader of a violation
+    clean: bool = True      # the yard is as it was before
 
 
 def play(yard, plan, wanted=None):
@@ -50,7 +51,9 @@ def play(yard, plan, wanted=None):
     if outcome.violations:
         outcome.story += _story(yard)
     outcome.violations += wire.violations(list(yard.proxy.records), yard.read_only_since)
-    outcome.violations += _leave(yard, scenario)
+    left = _leave(yard, scenario)
+    outcome.violations += left
+    outcome.clean = not left
     outcome.violations += yard.observer.take_violations()
     outcome.seconds = time.monotonic() - started
     return outcome

@@ -8,6 +8,7 @@ run, and an observer that is not kwatt watches the invariants of docs/explanatio
 import argparse
 import json
 import multiprocessing
+import queue
 import random
 import signal
 import sys
@@ -22,7 +23,7 @@ for folder in (ROOT, ROOT / "test"):
 from chaos.plan import Plan, Planner  # noqa: E402
 from chaos.scenarios import SCENARIOS  # noqa: E402
 
-END_SECONDS = 300  # what a plan that is under way when time is over may still take
+SILENCE_SECONDS = 1200  # longer than all waits of a plan that goes wrong
 
 
 def work(number, jobs, results):
@@ -31,11 +32,19 @@ def work(number, jobs, results):
     from chaos.play import play
     from chaos.yard import Yard
     try:
-        with Yard() as yard:
-            results.put(("ready", number, None))
-            while (job := jobs.get()) is not None:
-                plan, wanted = job
-                results.put(("played", number, play(yard, Plan.parse(plan), wanted)))
+        ready, job = False, None
+        while True:
+            with Yard() as yard:
+                if not ready:
+                    results.put(("ready", number, None))
+                    ready = True
+                clean = True
+                while clean:  # else the next plan gets a new site
+                    if (job := jobs.get()) is None:
+                        return
+                    outcome = play(yard, Plan.parse(job[0]), job[1])
+                    clean = outcome.clean
+                    results.put(("played", number, outcome))
     except Exception as error:
         results.put(("broken", number, f"{type(error).__name__}: {error}"))
         raise
@@ -52,19 +61,31 @@ class Sites:
         self.idle, self.busy = [], {}
 
     def __enter__(self):
-        for process in self._processes:
-            process.start()
-        for _ in self._processes:
-            kind, number, what = self._results.get(timeout=END_SECONDS)
-            if kind != "ready":
-                raise RuntimeError(f"site {number} did not start: {what}")
-            self.idle.append(number)
+        try:
+            for process in self._processes:  # one after the other: a control plane that starts wants all processors
+                process.start()
+                kind, number, what = self._next()
+                if kind != "ready":
+                    raise RuntimeError(f"site {number} did not start: {what}")
+                self.idle.append(number)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
+    def _next(self):
+        try:
+            return self._results.get(timeout=SILENCE_SECONDS)
+        except queue.Empty:
+            raise RuntimeError(f"no site has said anything for {SILENCE_SECONDS} s; being played: "
+                               + ", ".join(map(str, self.busy.values()))) from None
+
     def __exit__(self, *_):
-        for queue in self._jobs:
-            queue.put(None)
+        for jobs in self._jobs:
+            jobs.put(None)
         for process in self._processes:
+            if process.pid is None:
+                continue
             process.join(60)
             if process.is_alive():
                 process.terminate()
@@ -76,7 +97,7 @@ class Sites:
 
     def take(self):
         """The next outcome; RuntimeError when a site is broken."""
-        kind, number, outcome = self._results.get(timeout=END_SECONDS * 2)
+        kind, number, outcome = self._next()
         if kind != "played":
             raise RuntimeError(f"site {number} is broken while playing {self.busy.get(number)}: {outcome}")
         del self.busy[number]
@@ -181,6 +202,9 @@ def main(arguments=None):
         run(options, report)
     except KeyboardInterrupt:
         report.say("interrupted")
+    except RuntimeError as error:
+        report.violated += 1
+        report.say(f"    {error}")
     closing = f"{report.plans} plans, {report.violated} violations"
     if report.unreached:
         report.say(f"in {report.unreached} plans a fault found nothing to strike")

@@ -12,8 +12,9 @@ CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.
 ZONE = "topology.kubernetes.io/zone"
 CAP = "kwatt.dev/power-cap-watts"
 MAX_FREQUENCY = "kwatt.dev/max-frequency-mhz"
-# Package limits are made from a measured draw of the rest of the machine, which is never quite the present one.
-CAP_TOLERANCE = 0.03
+# A package limit is made from the draw of the rest of the machine as it was measured: under a lower cap fans, memory
+# and supply draw less than they will under the new one. In the lab that is up to 4 % of the wall's watts.
+CAP_TOLERANCE = 0.06
 SETTLED = 2.0  # seconds after which what people change counts as known to everybody
 
 
