@@ -65,8 +65,9 @@ def test_reasons_called_reserved_are_those_that_nothing_produces():
 
 def test_every_name_of_ours_on_a_node_or_pod_is_explained():
     page = (REFERENCE / "annotations.md").read_text()
-    # kwatt.dev/controller is the reportingController of events, kwatt.dev/v1alpha1 the API version.
-    known = {"kwatt.dev/v1alpha1", "kwatt.dev/controller"}
+    # kwatt.dev/controller is the reportingController of events, kwatt.dev/v1alpha1 the API version;
+    # kwatt.dev/capacity-buffer is only on pods that the planner imagines.
+    known = {"kwatt.dev/v1alpha1", "kwatt.dev/controller", "kwatt.dev/capacity-buffer"}
     used = {}
     for path in sources():
         for name in re.findall(r'"((?:[a-z]+\.)?kwatt\.dev/[a-z0-9-]+)"', path.read_text()):

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-WITH_CONSTRUCTORS = {"Duration", "std::chrono::seconds", "std::chrono::minutes", "std::chrono::hours",
-                     "std::chrono::milliseconds", "kube::Name", "Name", "net::Request", "Request", "std::string"}
+WITH_CONSTRUCTORS = {"Duration", "seconds", "minutes", "hours", "milliseconds", "std::chrono::seconds",
+                     "std::chrono::minutes", "std::chrono::hours", "std::chrono::milliseconds", "kube::Name", "Name",
+                     "net::Request", "Request", "std::string"}
 CO_AWAIT = re.compile(r"co_await\b([^;]*);")
 BRACED = re.compile(r"(?<![\w>])([A-Za-z_][\w:]*)\{")
 TEXT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\])*"', re.S)
