@@ -64,7 +64,8 @@ def passing_time(stat):
 def start_agent(site, machine):
     """With the options that it has in a cluster: everything that matters here is the default."""
     site.bed.api.create(objects.node(NODE, cpu=str(CPUS)))
-    site.bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower", "metadata": {"name": NODE}, "spec": {}})
+    site.bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower", "metadata": {"name": NODE},
+                         "spec": {}})
     token = site.bed.token_for("kwatt-agent", NAMESPACE, bound_node=NODE, seconds=3600)
     shutil.copy(site.bed.kubeconfig_for_token(token), machine / "agent.kubeconfig")
     (machine / "push.token").write_text(
@@ -104,7 +105,8 @@ def cap_latency(site, machine):
     for number in range(CAPS):
         before = limit.read_text()
         started = time.monotonic()
-        site.bed.api.patch("Node", NODE, {"metadata": {"annotations": {"kwatt.dev/power-cap-watts": str(300 + 10 * number)}}})
+        cap = {"kwatt.dev/power-cap-watts": str(300 + 10 * number)}
+        site.bed.api.patch("Node", NODE, {"metadata": {"annotations": cap}})
         while limit.read_text() in (before, ""):
             if time.monotonic() - started > 30:
                 raise BenchError("a cap did not get into force within 30 s")

@@ -3,12 +3,11 @@ nothing of kwatt, agrees."""
 import os
 import shutil
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
-
-import sys
-from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from kernel_sysfs import CPU, KernelSysfs, missing, policy, zone  # noqa: E402
@@ -82,7 +81,8 @@ def test_a_store_is_answered_as_the_kernel_would(mount, driver, before, store, e
     if read_back is not None:
         assert kernel.read(store[0]) == read_back
     if error != "EACCES":  # refused at open already
-        assert kernel.stores()[-1][1:3] == (os.path.relpath(os.path.realpath(kernel.sys / store[0]), kernel.sys), store[1])
+        real = os.path.relpath(os.path.realpath(kernel.sys / store[0]), kernel.sys)
+        assert kernel.stores()[-1][1:3] == (real, store[1])
 
 
 def test_a_raised_maximum_brings_the_minimum_back(mount):
