@@ -83,7 +83,8 @@ kube::Task<void> HistoryFeed::run(
     // The minute that is over, give or take late samples; after a clock that jumped, the newest.
     const TimePoint now = clock_.now();
     const TimePoint over = std::chrono::floor<minutes>(now - kSamplesLate);
-    co_await net::sleep(over + minutes{1} + kSamplesLate - now);
+    const Duration until_next = over + minutes{1} + kSamplesLate - now;
+    co_await net::sleep(until_next);
     const TimePoint minute = std::chrono::floor<minutes>(clock_.now() - kSamplesLate) - minutes{1};
     if (minute == written) continue;
     written = minute;
