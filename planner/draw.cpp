@@ -39,8 +39,13 @@ bool ours(const NodeView& node, const std::set<std::string>& keys) {
   });
 }
 
-// The agent has confirmed that the machine runs slower or capped, and we had asked for it.
+// The machine runs slower or capped, as the agent or the BMC has confirmed, and we had asked for
+// it.
 bool held_back(const NodeView& node) {
+  if (node.machine != nullptr) {
+    const api::BmcStatus& bmc = node.machine->status.bmc;
+    if (bmc.requested_cap_watts > 0 && bmc.effective_cap_watts > 0) return true;
+  }
   const auto& labels = node.node->meta.labels;
   return (labels.get(names::kLabelFrequency) == "low" && ours(node, frequency_keys())) ||
          (labels.get(names::kLabelCapped) == "true" && ours(node, {std::string(names::kPowerCap)}));

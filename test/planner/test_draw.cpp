@@ -130,6 +130,20 @@ TEST_SUITE("telemetry") {
          [](NodeView& v) { hold_back(v, names::kLabelFrequency, "low", names::kGovernor); }, 200},
         {"capped", [](NodeView& v) { hold_back(v, names::kLabelCapped, "true", names::kPowerCap); },
          200},
+        {"capped by its BMC",
+         [](NodeView& v) {
+           auto power = std::make_shared<api::NodePower>(*v.machine);
+           power->status.bmc.requested_cap_watts = power->status.bmc.effective_cap_watts = 180;
+           v.machine = power;
+         },
+         200},
+        {"capped by its BMC, by somebody else",
+         [](NodeView& v) {
+           auto power = std::make_shared<api::NodePower>(*v.machine);
+           power->status.bmc.effective_cap_watts = 180;
+           v.machine = power;
+         },
+         150},
         {"slow again at normal frequency",
          [](NodeView& v) { hold_back(v, names::kLabelFrequency, "normal", names::kGovernor); },
          150},
