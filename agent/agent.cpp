@@ -359,17 +359,22 @@ api::AgentReport Agent::build(const Held& held) const {
     errors.push_back(fmt::format("no sign of life of the controller for {}: original settings",
                                  format_go_duration(config_.restore_after)));
   }
-  return build_report({.boot_id = config_.boot_id,
-                       .agent_version = config_.version,
-                       .now = clock_.now(),
-                       .state = state_,
-                       .desired = annotated_,
-                       .original = *original_,
-                       .held = held,
-                       .applied_request = applied_request_,
-                       .converged = converged_,
-                       .errors = std::move(errors),
-                       .sample = sample_});
+  if (config_.other_errors) {
+    for (std::string& error : config_.other_errors()) errors.push_back(std::move(error));
+  }
+  api::AgentReport report = build_report({.boot_id = config_.boot_id,
+                                          .agent_version = config_.version,
+                                          .now = clock_.now(),
+                                          .state = state_,
+                                          .desired = annotated_,
+                                          .original = *original_,
+                                          .held = held,
+                                          .applied_request = applied_request_,
+                                          .converged = converged_,
+                                          .errors = std::move(errors),
+                                          .sample = sample_});
+  report.can_power_off = config_.can_power_off;
+  return report;
 }
 
 kube::Task<void> Agent::report() {

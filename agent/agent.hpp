@@ -29,6 +29,8 @@ struct AgentConfig {
   // clock. A new wish, and CPUs that come or go, are reason enough too.
   Duration full_interval = std::chrono::seconds{30};
   ReportTiming report_timing;
+  bool can_power_off = false;                                   // for the report
+  std::function<std::vector<std::string>()> other_errors = {};  // more sentences for the report
 };
 
 // The rules it keeps:

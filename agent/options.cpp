@@ -1,6 +1,8 @@
 #include "agent/options.hpp"
 
 #include <iostream>
+#include <sstream>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -78,6 +80,21 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
                  "Namespace of the controller's Lease, read while pushes fail")
       ->capture_default_str();
   app.add_option("--lease-name", options.lease_name, "Name of that Lease")->capture_default_str();
+  app.add_option_function<std::string>(
+         "--power-off-command",
+         [&](const std::string& text) {
+           std::istringstream words(text);
+           options.power_off_command.clear();
+           for (std::string word; words >> word;) options.power_off_command.push_back(word);
+         },
+         "Program and arguments, separated by blanks, that switch this machine off when the "
+         "controller asks for it (only where its BMC address is wol:MAC); without it the machine "
+         "is never switched off that way")
+      ->check([](const std::string& text) {
+        const std::string program = text.substr(0, text.find(' '));
+        if (program.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return std::string{};
+        return fmt::format("\"{}\" is not the whole path of a program that can be run", program);
+      });
   app.add_option("--health-address", options.health_address,
                  "Serve /healthz, /metrics and /forward-metrics (push now) on HOST:PORT");
   app.add_option_function<std::string>(

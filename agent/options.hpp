@@ -2,6 +2,7 @@
 // The command line of kwatt-agent.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.hpp"
 #include "base/time.hpp"
@@ -22,7 +23,8 @@ struct Options {
   Duration push_interval = std::chrono::seconds{10};
   std::string lease_namespace = "kwatt-system";
   std::string lease_name = "kwatt-controller";
-  std::string health_address;  // "host:port"; "": not served
+  std::vector<std::string> power_off_command;  // program and arguments; empty: not offered
+  std::string health_address;                  // "host:port"; "": not served
   log::Level log_level = log::Level::info;
   log::Format log_format = log::Format::json;
 };

@@ -19,6 +19,7 @@
 #include "agent/agent.hpp"
 #include "agent/environment.hpp"
 #include "agent/health.hpp"
+#include "agent/power_requests.hpp"
 #include "agent/pusher.hpp"
 #include "api/decode.hpp"
 #include "base/log.hpp"
@@ -34,6 +35,7 @@ using net::Task;
 constexpr Duration kLastReport = std::chrono::milliseconds{1500};
 constexpr Duration kEnd = std::chrono::milliseconds{1000};
 constexpr Duration kStep = std::chrono::milliseconds{20};
+constexpr Duration kPowerRetry = std::chrono::seconds{5};
 constexpr Duration kLongestLeasePause = std::chrono::seconds{30};
 
 Result<api::Node> decode_node(std::string_view json) {
@@ -60,6 +62,8 @@ class Service {
                    .field_selector = "metadata.name=" + options.node_name,
                    .label_selector = {}},
                   decode_node, clock_, metrics_),
+        power_({.boot_id = boot_id, .power_off_command = options.power_off_command}, clock_,
+               metrics_, hardware::send_magic_packet, hardware::run_program),
         agent_(
             {.node_name = options.node_name,
              .boot_id = boot_id,
@@ -68,7 +72,9 @@ class Service {
              .sample_interval = options.sample_interval,
              .check_interval = std::max<Duration>(options.sample_interval, std::chrono::seconds{2}),
              .full_interval = std::chrono::seconds{30},
-             .report_timing = {}},
+             .report_timing = {},
+             .can_power_off = !options.power_off_command.empty(),
+             .other_errors = [this] { return power_.errors(); }},
             *client_, sys_, proc_, clock_, metrics_),
         signals_(io_, SIGTERM, SIGINT) {
     informer_.store().subscribe([this](const kube::Delta<api::Node>&) { node_changed(); });
@@ -88,6 +94,7 @@ class Service {
     spawn(informer_.run(), "watch of the Node");
     spawn(step_loop(), "main loop");
     spawn(lease_loop(), "lease");
+    spawn(power_loop(), "power requests");
     if (pusher_) spawn(push_loop(), "push");
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
@@ -135,13 +142,22 @@ class Service {
     if (!informer_.store().ready()) return;
     const auto node = informer_.store().get(options_.node_name);
     agent_.node_seen(node ? std::optional(node->meta.annotations) : std::nullopt);
+    power_.node_seen(node ? node->meta.annotations : api::StringMap{});
     wake_.notify_all();
+    power_wake_.notify_all();
   }
 
   Task<void> step_loop() {
     while (!stopping_) {
       co_await agent_.step();
       co_await wake_.wait_for(options_.sample_interval);
+    }
+  }
+
+  Task<void> power_loop() {
+    while (!stopping_) {
+      co_await power_.step(agent_.dead_man().expired(clock_.monotonic()));
+      co_await power_wake_.wait_for(kPowerRetry);
     }
   }
 
@@ -240,12 +256,13 @@ class Service {
   const Options& options_;
   SystemClock clock_;
   Metrics metrics_;
-  net::Signal wake_, push_now_,
+  net::Signal wake_, push_now_, power_wake_,
       part_ended_;  // before io_, whose end destroys the coroutines that wait for them
   boost::asio::io_context io_{1};
   hardware::RootedFs sys_, proc_;
   std::unique_ptr<kube::Client> client_;
   kube::Informer<api::Node> informer_;
+  PowerRequestRunner power_;
   Agent agent_;
   std::unique_ptr<Pusher> pusher_;
   std::unique_ptr<net::Server> health_;

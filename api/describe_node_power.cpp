@@ -167,7 +167,8 @@ struct Describe<AgentReport> {
                  field<&AgentReport::hardware_min_mhz>("hardwareMinMHz"),
                  field<&AgentReport::hardware_max_mhz>("hardwareMaxMHz"),
                  field<&AgentReport::cap_min_watts>("capMinWatts"),
-                 field<&AgentReport::cap_max_watts>("capMaxWatts")};
+                 field<&AgentReport::cap_max_watts>("capMaxWatts"),
+                 field<&AgentReport::can_power_off>("canPowerOff")};
 };
 
 template <>

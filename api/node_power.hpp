@@ -123,6 +123,7 @@ struct AgentReport {
   // What the hardware offers, so that the planner can refuse with OutOfRange.
   std::vector<std::string> available_governors;
   std::int64_t hardware_min_mhz = 0, hardware_max_mhz = 0, cap_min_watts = 0, cap_max_watts = 0;
+  bool can_power_off = false;  // the agent has a --power-off-command
   bool operator==(const AgentReport&) const = default;
 };
 
