@@ -135,6 +135,8 @@ inline constexpr std::string_view kMaxFrequency = "kwatt.dev/max-frequency-mhz";
 inline constexpr std::string_view kEpp = "kwatt.dev/epp";
 inline constexpr std::string_view kPowerCap = "kwatt.dev/power-cap-watts";
 inline constexpr std::string_view kPowerState = "kwatt.dev/power-state";
+inline constexpr std::string_view kPowerOffBoot = "kwatt.dev/power-off-boot";
+inline constexpr std::string_view kWakeTest = "kwatt.dev/wake-test";
 inline constexpr std::string_view kExclude = "kwatt.dev/exclude";
 inline constexpr std::string_view kOverride = "kwatt.dev/override";
 // On pods that do not exist: room that a CapacityBuffer wants, its "namespace/name" the value.

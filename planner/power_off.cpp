@@ -106,7 +106,8 @@ class PowerOffLever {
       return refuse(node, {Reason::InUse, "a VolumeAttachment still names the node"});
     }
     if (auto verdict = waited_for()) return refuse(node, std::move(*verdict));
-    if (spec.wake_test == api::WakeTest::Manual && !wake_trusted(pass_, node)) {
+    if (spec.wake_test == api::WakeTest::Manual && !wake_trusted(pass_, node) &&
+        !wake_test_requested(node)) {
       return refuse(node, {Reason::WakeNotVerified,
                            fmt::format("run `kubectl kwatt wake-test {}` first", node.name())});
     }
@@ -162,7 +163,11 @@ class PowerOffLever {
       return false;
     }
     // A wake test is not about energy.
-    return !wake_trusted(pass_, node) || pays_off(node, idle);
+    return to_test(node) || pays_off(node, idle);
+  }
+
+  bool to_test(const NodeView& node) const {
+    return !wake_trusted(pass_, node) || wake_test_requested(node);
   }
 
   Duration idle_time(const NodeView& node) const {
@@ -203,7 +208,7 @@ class PowerOffLever {
   }
 
   void decide(const NodeView& node) {
-    const bool test = !wake_trusted(pass_, node);
+    const bool test = to_test(node);
     if (test && wake_test_running_) {
       return refuse(
           node, {Reason::WakeNotVerified, "waits for its wake test: one node at a time is tested"});

@@ -25,6 +25,11 @@ bool wake_trusted(const Pass& pass, const NodeView& node) {
          node.memory().wake_verified_at.has_value();
 }
 
+bool wake_test_requested(const NodeView& node) {
+  return node.machine != nullptr &&
+         node.machine->meta.annotations.get(names::kWakeTest) == "requested";
+}
+
 void wake_after(Proposal& proposal, Duration wait) {
   if (wait <= Duration{0}) return;
   proposal.next_wake = proposal.next_wake ? std::min(*proposal.next_wake, wait) : wait;

@@ -12,6 +12,9 @@ Action action_on(const Pass& pass, const NodeView& node, What what, Reason reaso
 
 // The machine has proven that it can be woken, or nobody asks for a proof (wakeTest: Skip).
 bool wake_trusted(const Pass& pass, const NodeView& node);
+// Somebody has asked for a wake test of this machine (annotation kwatt.dev/wake-test on its
+// NodePower), whatever is known of it.
+bool wake_test_requested(const NodeView& node);
 
 // Keeps the earliest time at which something changes without an event.
 void wake_after(Proposal& proposal, Duration wait);

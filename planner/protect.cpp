@@ -178,6 +178,10 @@ std::optional<Verdict> protected_from_off(const Pass& pass, const NodeView& node
   if (auto verdict = foreign_owner(node)) return verdict;
   if (!node.ready) return Verdict{Reason::NodeNotReady, "the node is not Ready"};
   if (!node.has_driver) return no_driver(node);
+  if (!node.can_go_off) {
+    return Verdict{Reason::NoDriver,
+                   "wake-on-LAN only wakes: the node's agent needs --power-off-command"};
+  }
   if (auto verdict = resting(pass, node)) return verdict;
   return stale(pass, node);
 }

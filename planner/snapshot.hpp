@@ -47,6 +47,7 @@ struct NodeView {
   bool own_node = false;                 // this controller's own pod runs here
   bool has_driver = false;               // spec.bmc.address is set, understood and allowed
   std::string driver_problem;            // why not, in a sentence; "": there is no address
+  bool can_go_off = true;                // false: its driver can only wake it (wake-on-LAN)
   bool volume_attached = false;          // a VolumeAttachment names it
   std::string maintenance;               // who holds a node maintenance lease on it, "" nobody
   std::string health_check;              // a NodeHealthCheck that would remediate it, "" none

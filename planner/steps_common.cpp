@@ -108,6 +108,10 @@ PatchNode clean_patch(const Context& context, bool cordon_is_ours) {
       api::find_condition(context.node().conditions, names::kSuspendedCondition);
   if (suspended != nullptr && suspended->status == "True") patch.suspended_condition = false;
   if (cordon_is_ours && context.node().unschedulable) patch.unschedulable = false;
+  // What was asked of the node's own agent (wake-on-LAN). Only the pair is ours.
+  if (context.node().meta.annotations.contains(names::kPowerOffBoot)) {
+    patch.remove_annotations = {std::string(names::kPowerState), std::string(names::kPowerOffBoot)};
+  }
   return patch;
 }
 

@@ -18,6 +18,8 @@ Step wake_failed(const Context& context, std::string message) {
   api::NodePowerStatus next = context.status;
   next.power_state = api::PowerState::WakeFailed;
   back_off(next.memory, context.now());
+  // What was known of it is not true any more: it has to pass a wake test again.
+  next.memory.wake_verified_at.reset();
   decide(next, api::Desired::On, Reason::WakeFailed, message, context.now());
   return finish(std::move(next), *context.seen.node, Reason::WakeFailed, std::move(message), true);
 }
@@ -97,7 +99,9 @@ Step uncordon_step(const Context& context) {
   next.power_state = api::PowerState::On;
   api::NodeMemory& memory = next.memory;
   memory.last_on = now;
-  memory.wake_verified_at = now;
+  // One that was found running has been switched on by somebody else: that proves nothing.
+  const bool woken = context.status.power_state == api::PowerState::PoweringOn;
+  if (woken) memory.wake_verified_at = now;
   memory.idle_since.reset();
   memory.next_attempt.reset();
   memory.failure_count = 0;

@@ -311,6 +311,59 @@ TEST_CASE("power-off is trusted only after a wake test, one at a time") {
   CHECK(run(w, spec).refusal("n2") == Reason::WakeNotVerified);
 }
 
+TEST_CASE(
+    "a wake test that somebody asks for is made whatever is known, by the rules of any other") {
+  struct Case {
+    const char* name;
+    api::WakeTest mode;
+    std::function<void(NodeBuilder&)> given;
+    std::optional<Reason> refused;  // nullopt: tested
+  };
+  const Case cases[] = {
+      {"Manual, never tested", api::WakeTest::Manual, [](auto& n) { n.wake_not_verified(); },
+       std::nullopt},
+      {"Manual, tested long ago", api::WakeTest::Manual, [](auto&) {}, std::nullopt},
+      {"Auto, tested long ago", api::WakeTest::Auto, [](auto&) {}, std::nullopt},
+      {"Skip", api::WakeTest::Skip, [](auto&) {}, std::nullopt},
+      {"not idle for long enough", api::WakeTest::Manual, [](auto& n) { n.idle_for(1min); },
+       Reason::IdleWait},
+      {"excluded", api::WakeTest::Manual,
+       [](auto& n) { n.annotation("kwatt.dev/exclude", "true"); }, Reason::Excluded},
+      {"quarantined", api::WakeTest::Manual, [](auto& n) { n.quarantined(10min); },
+       Reason::CoolDown},
+      {"asked with another word", api::WakeTest::Manual,
+       [](auto& n) {
+         n.wake_not_verified().machine().meta.annotations.set("kwatt.dev/wake-test", "please");
+       },
+       Reason::WakeNotVerified},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    World w = with_idle([&](NodeBuilder& n) {
+      n.machine().meta.annotations.set("kwatt.dev/wake-test", "requested");
+      c.given(n);
+    });
+    api::EnergyPolicySpec spec = enforcing();
+    spec.power_off.wake_test = c.mode;
+    const Outcome o = run(w, spec);
+    if (c.refused) {
+      CHECK(o.off().empty());
+      CHECK(o.refusal("n1") == *c.refused);
+    } else {
+      REQUIRE(o.off() == Names{"n1"});
+      CHECK(std::get<PowerOff>(o.proposal.actions[0].what).wake_test);
+      CHECK(o.proposal.actions[0].expected_saving == Milliwatts{0});
+    }
+  }
+}
+
+TEST_CASE("a machine that can only be woken is never switched off") {
+  const Outcome o = run(with_idle([](NodeBuilder& n) { n.only_wakes(); }));
+  CHECK(o.off().empty());
+  CHECK(o.refusal("n1") == Reason::NoDriver);
+  CHECK(o.proposal.refusals.at("n1").message.find("--power-off-command") != std::string::npos);
+}
+
 TEST_CASE("a wake test is not judged by its energy") {
   const Outcome o = run(
       with_idle([](NodeBuilder& n) { n.wake_not_verified().watts(1, 100).boot(300s, 90'000); }));

@@ -90,6 +90,7 @@ TEST_CASE("power on: what goes wrong marks the machine and backs off") {
   for (const Case& c : cases) {
     CAPTURE(c.name);
     Stage stage = asleep();
+    stage.status.memory.wake_verified_at = kNoon - hours{24};
     c.happens(stage);
     stage.begin(PowerOn{}, Reason::PendingPods);
     REQUIRE(stage.run());
@@ -106,7 +107,36 @@ TEST_CASE("power on: what goes wrong marks the machine and backs off") {
     CHECK(stage.status.memory.powered_off_by_us);
     CHECK(stage.status.memory.cordoned_by_us);
     CHECK(stage.status.memory.owner_policy == "default");
+    // What an earlier test proved is not true any more.
+    CHECK_FALSE(stage.status.memory.wake_verified_at.has_value());
   }
+}
+
+TEST_CASE("power on: a machine that somebody else switched on has proved nothing") {
+  Stage stage = asleep();
+  stage.set_machine(PowerState::On);
+  stage.set_ready(true);
+  stage.status.power_state = PowerState::On;
+  stage.begin(PowerOn{}, Reason::Manual);
+  CHECK(stage.status.power_state == PowerState::On);
+  REQUIRE(stage.run());
+  CHECK(stage.clean());
+  CHECK_FALSE(stage.status.memory.wake_verified_at.has_value());
+}
+
+TEST_CASE("power on: what was asked of the node's own agent is taken back, and only that") {
+  Stage ours = asleep();
+  ours.node.meta.annotations.set(names::kPowerState, "off");
+  ours.node.meta.annotations.set(names::kPowerOffBoot, "boot-1");
+  ours.begin(PowerOn{});
+  REQUIRE(ours.run());
+  CHECK_FALSE(ours.node.meta.annotations.contains(names::kPowerState));
+  CHECK_FALSE(ours.node.meta.annotations.contains(names::kPowerOffBoot));
+  Stage by_hand = asleep();
+  by_hand.node.meta.annotations.set(names::kPowerState, "off");
+  by_hand.begin(PowerOn{});
+  REQUIRE(by_hand.run());
+  CHECK(by_hand.node.meta.annotations.get(names::kPowerState) == "off");
 }
 
 TEST_CASE("power on: the backoff doubles and ends at 8h30m") {

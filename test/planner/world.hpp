@@ -119,6 +119,11 @@ class NodeBuilder {
     machine_.spec.bmc.address.clear();
     return *this;
   }
+  // Its driver can only wake it.
+  NodeBuilder& only_wakes() {
+    can_go_off_ = false;
+    return *this;
+  }
   NodeBuilder& no_machine() {
     has_machine_ = false;
     return *this;
@@ -228,6 +233,7 @@ class NodeBuilder {
   api::NodePower machine_;
   std::vector<planner::TelemetrySample> samples_;
   bool ready_ = true, control_plane_ = false, own_node_ = false, volume_attached_ = false;
+  bool can_go_off_ = true;
   bool has_machine_ = true;
 };
 
@@ -474,6 +480,7 @@ class World {
     v.control_plane = b.control_plane_;
     v.own_node = b.own_node_;
     v.has_driver = b.has_machine_ && !b.machine_.spec.bmc.address.empty();
+    v.can_go_off = b.can_go_off_;
     v.volume_attached = b.volume_attached_;
     return v;
   }
