@@ -69,6 +69,10 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
   app.add_option("--node-name", options.node_name,
                  "node this controller runs on; it is never switched off")
       ->envname("NODE_NAME");
+  app.add_option("--agent-service-account", options.agent_service_account,
+                 "ServiceAccount whose tokens may push samples: NAME in --namespace, or "
+                 "NAMESPACE/NAME")
+      ->capture_default_str();
   parsed(app, "--health-address", options.health, "address of /metrics, /healthz, /livez, /readyz",
          "0.0.0.0:8080", parse_address);
   parsed(app, "--ingest-address", options.ingest, "address of /metrics-ingest (TLS)",

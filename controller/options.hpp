@@ -18,6 +18,7 @@ struct Options {
   std::string kubeconfig, context;  // "": found as kubectl does, or in the cluster
   std::string namespace_name;       // of our Lease, Secrets and events; "": the pod's own
   std::string node_name;            // the node we run on; never switched off
+  std::string agent_service_account = "kwatt-agent";  // NAME in our namespace, or NAMESPACE/NAME
   Address health{"0.0.0.0", 8080};
   Address ingest{"0.0.0.0", 8443};
   std::string tls_cert_file, tls_key_file;  // of the ingest server; both or none (then it is off)

@@ -42,6 +42,16 @@ telemetry::SampleStoreOptions sample_options(const Options& options) {
   return out;
 }
 
+std::string agent_user(const Options& options) {
+  const std::string& account = options.agent_service_account;
+  const auto slash = account.find('/');
+  if (slash == std::string::npos) {
+    return fmt::format("system:serviceaccount:{}:{}", options.namespace_name, account);
+  }
+  return fmt::format("system:serviceaccount:{}:{}", account.substr(0, slash),
+                     account.substr(slash + 1));
+}
+
 }  // namespace
 
 // Everything the controller is made of, in the order of construction. Lives on one thread; only
@@ -192,6 +202,7 @@ Result<void> Program::Impl::construct() {
 net::Handler Program::Impl::tls_handler() {
   net::Handler ingest = servers::ingest_handler(
       {.reviewer = *reviewer,
+       .agent_user = agent_user(options),
        .samples = *samples,
        .clock = clock,
        .metrics = metrics,

@@ -42,6 +42,11 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
     if (!refused) log::warn("token not reviewed", {{"error", caller.error()}});
     co_return answer(refused ? 401 : 503, caller.error().message);
   }
+  if (caller->user != self.agent_user) {
+    self.metrics.add("kwatt_ingest_refused_total", "Pushes that were refused, by reason.",
+                     {{"reason", "user"}});
+    co_return answer(403, "the token is not of " + self.agent_user);
+  }
   auto push = telemetry::decode_batch(request.body);
   if (!push) {
     self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
@@ -49,7 +54,8 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
     co_return answer(400, push.error().message);
   }
   if (caller->node_name.empty() || caller->node_name != push->node) {
-    self.metrics.add("kwatt_ingest_refused_total", "Pushes for a node the token is not of.", {});
+    self.metrics.add("kwatt_ingest_refused_total", "Pushes that were refused, by reason.",
+                     {{"reason", "node"}});
     co_return answer(403, "the token is not of node " + push->node);
   }
 

@@ -13,6 +13,9 @@ namespace kwatt::servers {
 
 struct IngestDependencies {
   TokenReviewer& reviewer;
+  // The agents' user, system:serviceaccount:NAMESPACE:NAME. Any pod can get a token of our audience
+  // that is bound to its node; only the agent's ServiceAccount is believed.
+  std::string agent_user;
   telemetry::SampleStore& samples;
   const Clock& clock;
   Metrics& metrics;
@@ -24,8 +27,8 @@ struct IngestDependencies {
   std::function<std::optional<Milliwatts>(const std::string& node)> machine_maximum = nullptr;
 };
 
-// 204 with Kwatt-Leading: true|false; 400 with the JSON path of what is wrong; 401, 403 (another
-// node's samples), 413, 405, 404.
+// 204 with Kwatt-Leading: true|false; 400 with the JSON path of what is wrong; 401, 403 (not an
+// agent, or another node's samples), 413, 405, 404.
 net::Handler ingest_handler(IngestDependencies dependencies);
 
 }  // namespace kwatt::servers

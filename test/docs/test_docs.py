@@ -36,7 +36,8 @@ def test_directives_stand_before_a_block_of_commands(path):
     assert directives == sum(bool(block.directive) for block in blocks(path))
 
 
-@pytest.mark.parametrize("name", [*gen_reference.KINDS.values(), *gen_reference.PROGRAMS.values()])
+@pytest.mark.parametrize("name", [*gen_reference.KINDS.values(), *gen_reference.PROGRAMS.values(),
+                                  gen_reference.PLUGIN_PAGE])
 def test_generated_pages_are_up_to_date(name):
     made, missing = gen_reference.pages()
     if name not in made:

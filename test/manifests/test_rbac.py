@@ -216,6 +216,8 @@ def test_samples_are_taken_from_the_nodes_own_agent_only(story, nodes):
         "not a token": ("garbage", own, 401),
         "a token for the API server": (bed.token_for("kwatt-agent", NAMESPACE, bound_node=own), own, 401),
         "a token of no node": (bed.token_for("kwatt-agent", NAMESPACE, audience="kwatt"), own, 403),
+        # Any pod can ask for a token of our audience, bound to the node that it runs on.
+        "a pod's that is no agent": (bed.token_for("default", "default", audience="kwatt", bound_node=own), own, 403),
         "a changed signature": (agent[:-4] + ("AAAA" if agent[-4:] != "AAAA" else "BBBB"), own, 401),
     }
     for what, (token, node, status) in refused.items():

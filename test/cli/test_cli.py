@@ -1,0 +1,171 @@
+"""kubectl-kwatt against a real API server and the real controller, by itself and as a plugin of kubectl."""
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from e2e.case import Case
+from lab.site import Site, program
+
+pytestmark = pytest.mark.xdist_group("cli")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with Site(tmp_path_factory.mktemp("cli"), redfish=False) as site:
+        site.start_controller()
+        yield site
+
+
+@pytest.fixture
+def case(site, request):
+    case = Case(site, request.node.name)
+    yield case
+    case.clean_up()
+
+
+class Cli:
+    def __init__(self, site, kubeconfig=None):
+        self.kubectl = Path(site.bed._programs["kubectl"])  # noqa: SLF001
+        self.environment = {"KUBECONFIG": str(kubeconfig or site.bed.kubeconfig), "HOME": str(site.directory),
+                            "KUBECACHEDIR": str(site.directory / "kubectl-cache"),
+                            "PATH": f"{program('kubectl-kwatt').parent}:{self.kubectl.parent}:{os.environ['PATH']}"}
+
+    def run(self, *words, command="kubectl-kwatt", timeout=60):
+        return subprocess.run([command, *words], env=self.environment, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=timeout)
+
+    def __call__(self, *words, **options):
+        """What it prints; it must succeed without a word on stderr."""
+        done = self.run(*words, **options)
+        assert (done.returncode, done.stderr) == (0, ""), f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def complete(self, *words):
+        return self("__complete", *words).splitlines()
+
+
+@pytest.fixture(scope="module")
+def cli(site):
+    return Cli(site)
+
+
+def one_off(case):
+    case.wait(lambda: sum(case.power(m).get("powerState") == "Off" for m in case.machines) == 1, 40, "one off")
+    off = next(m for m in case.machines if case.power(m).get("powerState") == "Off")
+    return off, next(m for m in case.machines if m != off)
+
+
+def test_why_and_status_tell_what_the_objects_say(case, cli):
+    case.add_machines(2)
+    case.apply_policy()
+    off, on = one_off(case)
+    case.wait_reason(on, "MinAwake")
+    told = cli("why", f"node/{off}")
+    assert told.startswith(f"node {off} is off because no workload pod had run on it for 2 s (Idle), for ")
+    assert "It was last switched off " in told and "1 of at most 100 power cycles today" in told
+    assert re.search(r"^LAST SEEN +TYPE +REASON +ACTION +COUNT +NOTE$", told, re.M) and "PowerOff" in told
+    told = cli("why", on)
+    assert told.startswith(f"node {on} is on because without it fewer than 1 node (0 per zone) would be awake (MinAwake)")
+
+    as_json = json.loads(cli("why", off, "-o", "json"))
+    assert (as_json["kind"], as_json["name"], as_json["state"], as_json["reason"], as_json["policy"]) == (
+        "node", off, "Off", case.reason(off), case.name)
+    assert yaml.safe_load(cli("why", off, "-o", "yaml"))["reason"] == "Idle"
+
+    told = cli("why", f"policy/{case.name}")
+    assert told.startswith(f"policy {case.name} is enforced and has 2 nodes: 1 on, 1 off, 0 changing.")
+    assert "1 Idle, 1 MinAwake" in told
+    assert cli("why", case.name).startswith(f"policy {case.name} is enforced")
+
+    overview = json.loads(cli("status", "-o", "json"))
+    mine = next(line for line in overview["policies"] if line["name"] == case.name)
+    assert (mine["mode"], mine["nodes"], mine["on"], mine["off"]) == ("Enforce", 2, 1, 1)
+    table = cli("get", "--nodes")
+    assert re.search(rf"^{case.name} +Enforce +True +2 +1 +1 ", table, re.M)
+    assert re.search(rf"^{off} +Off +0 .* {case.name} +Idle ", table, re.M)
+
+
+def test_why_of_pods_that_run_and_that_wait(case, cli):
+    machine, = case.add_machines(1, cpu=2)
+    case.apply_policy({"powerOff": {"minAwake": 0}})
+    case.deploy("web", replicas=2, cpu="1500m")
+    case.wait_running("web", 1)
+    case.wait_reason(machine, "InUse")
+    running = next(p["metadata"]["name"] for p in case.pods("web") if p["spec"].get("nodeName"))
+    waiting = next(p["metadata"]["name"] for p in case.pods("web") if not p["spec"].get("nodeName"))
+    told = cli("why", f"pod/{case.name}/{running}")
+    assert told.startswith(f"pod {case.name}/{running} is on node {machine}; node {machine} is on because "
+                           "1 workload pod runs on it (InUse)")
+    told = cli("why", f"pod/{waiting}", "-n", case.name)
+    assert "because it fits on no node that is on" in told and "No machine is off, so kwatt cannot" in told
+
+
+def test_a_node_is_woken_held_and_released_as_a_plugin_of_kubectl(case, cli):
+    case.add_machines(2)
+    case.apply_policy()
+    off, _ = one_off(case)
+    dry = cli("kwatt", "wake", off, "--dry-run", command="kubectl")
+    assert "nothing was sent" in dry and "kwatt.dev/override" not in case.node(off)["metadata"]["annotations"]
+    assert f"node {off} is woken" in cli("kwatt", "wake", off, command="kubectl")
+    case.wait_on(off)
+    # Both are awake and one of them is held: what is switched off now is the other one.
+    case.wait_reason(off, "Manual", seconds=40)
+    assert "(Manual)" in cli("why", off) and "held on until 20" in cli("why", off)
+    cli("hold", off, "--until", "2h")
+    assert case.node(off)["metadata"]["annotations"]["kwatt.dev/override"].startswith("on,until=20")
+    cli("release", off)
+    assert "kwatt.dev/override" not in case.node(off)["metadata"]["annotations"]
+
+
+def test_exclude_and_suspend_take_effect_and_are_undone(case, cli):
+    first, _ = case.add_machines(2)
+    cli("exclude", first)
+    case.apply_policy({"powerOff": {"minAwake": 0, "idleFor": "1h"}})
+    case.wait_reason(first, "Excluded")
+    assert f'"kubectl kwatt include {first}" lets it take part again' in cli("why", first)
+    cli("include", first)
+    case.wait_reason(first, "IdleWait")
+    assert re.search(r"not before 20\S+ \(in 59 min\)|not before 20\S+ \(in 1 h\)", cli("why", first))
+    cli("suspend", case.name)
+    case.wait(lambda: case.condition("Enforcing").get("reason") == "Suspended", 20, "the condition")
+    assert "is suspended" in cli("why", case.name) and "(suspended)" in cli("status")
+    cli("resume", f"policy/{case.name}")
+    case.wait(lambda: case.condition("Enforcing").get("reason") == "Enforce", 20, "the condition")
+
+
+def test_completion_knows_verbs_and_names_and_kubectl_finds_it(case, cli):
+    machine, = case.add_machines(1)
+    case.apply_policy({"mode": "Recommend"})
+    assert cli.complete("sus") == ["suspend", ":4"]
+    assert cli.complete("suspend", case.name[:-1]) == [case.name, ":4"]
+    assert cli.complete("hold", machine[:-1]) == [machine, ":4"]
+    assert cli.complete("why", f"node/{machine[:-1]}") == [f"node/{machine}", ":4"]
+    asked = cli.run("__complete", "kwatt", "hold", machine[:-1], command="kubectl")
+    assert asked.stdout.splitlines()[:1] == [machine], asked.stderr
+    script = f'''source <(kubectl-kwatt completion bash)
+COMP_WORDS=(kubectl-kwatt hold {machine[:-1]}) COMP_CWORD=2; _kubectl_kwatt; echo "${{COMPREPLY[@]}}"'''
+    assert cli("-c", script, command="bash") == machine + "\n"
+
+
+def test_errors_say_what_was_wrong_and_have_their_status(site, cli, tmp_path):
+    def failed(*words, cli=cli):
+        done = cli.run(*words)
+        assert done.stdout == ""
+        return done.returncode, done.stderr
+
+    assert failed("why", "nobody") == (1, "error: there is neither a node nor a policy nobody; a pod is named "
+                                          "pod/NAMESPACE/NAME\n")
+    assert failed("hold", "nobody") == (1, "error: there is no node nobody\n")
+    assert failed("fly")[0] == 2
+    assert failed("status", "--context", "elsewhere")[1].startswith('error: no context "elsewhere" in kubeconfig ')
+    assert "none of the kubeconfig files" in failed("status", "--kubeconfig", str(tmp_path / "none"))[1]
+    stranger = Cli(site, site.bed.kubeconfig_for("jo"))
+    code, said = failed("status", cli=stranger)
+    assert code == 1 and 'energypolicies.kwatt.dev is forbidden: User "jo" cannot list' in said
+    code, said = failed("wake", "nobody", cli=stranger)
+    assert code == 1 and "forbidden" in said

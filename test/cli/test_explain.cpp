@@ -1,0 +1,261 @@
+#include <doctest/doctest.h>
+
+#include "cli/reasons.hpp"
+#include "test/cli/samples.hpp"
+
+namespace kwatt::cli {
+namespace {
+
+using api::OperationKind;
+using api::PowerState;
+using api::Reason;
+
+TEST_SUITE("cli") {
+  TEST_CASE("every reason is explained without a gap, with and without the objects around") {
+    REQUIRE(reason_texts().size() == static_cast<std::size_t>(Reason::Conflict) + 1);
+    for (const ReasonText& text : reason_texts()) {
+      const std::string reason(api::to_string(text.reason));
+      CAPTURE(reason);
+      NodeFacts facts = facts_of(machine("n1", PowerState::On, reason));
+      NodeFacts bare;
+      bare.name = "n1";
+      bare.machine = facts.machine;
+      for (const NodeFacts& one : {facts, bare}) {
+        const Explanation explanation = explain_node(one, kNow);
+        const std::string whole = explanation.sentence + explanation.change;
+        CHECK(explanation.reason == reason);
+        CHECK(whole.find("(" + reason + ")") != std::string::npos);
+        CHECK(whole.find_first_of("{}") == std::string::npos);
+        CHECK(whole.find("an unknown value") == std::string::npos);
+        CHECK_FALSE(explanation.change.empty());
+      }
+    }
+  }
+
+  TEST_CASE("a node in use: pods, timers, the past, the machine, the events") {
+    NodeFacts facts = facts_of(machine("n1", PowerState::On, "InUse"));
+    api::NodePowerStatus& status = facts.machine->status;
+    status.decision.message = "shop/web-0 and 2 more run on it";
+    status.memory.last_off = ago(hours{2});
+    status.memory.last_on = ago(minutes{10});
+    status.memory.cycles_day = "2026-11-21";
+    status.memory.cycles_today = 2;
+    status.memory.wake_verified_at = ago(minutes{10});
+    status.report.watts_source = "rapl";
+    status.report.governor = "powersave";
+    status.report.max_mhz = 3200;
+    facts.pods = {pod("web-0", "n1"), pod("web-1", "n1"), pod("web-2", "n1")};
+    api::Pod ended = pod("job", "n1");
+    ended.phase = api::PodPhase::succeeded;
+    facts.pods.push_back(ended);
+    EventView event;
+    event.type = "Normal";
+    event.reason = "PendingPods";
+    event.action = "PowerOn";
+    event.note = "awake";
+    event.event_time = ago(minutes{10});
+    facts.events = {event};
+    CHECK(text_of(explain_node(facts, kNow), kNow) ==
+          "node n1 is on because 3 workload pods run on it (InUse), for 5 min.\n"
+          "  The controller says: shop/web-0 and 2 more run on it.\n"
+          "  It is considered when no workload pod has run on it for 10 min; not before "
+          "2026-11-21T15:20:00Z (in 20 min).\n"
+          "  It was last switched off 2 h ago and last woken 10 min ago; 2 of at most 6 power "
+          "cycles today.\n"
+          "  That it can be woken was proved 10 min ago.\n"
+          "  It draws 120 W (measured by rapl); governor powersave, at most 3200 MHz.\n"
+          "\n"
+          "LAST SEEN    TYPE     REASON        ACTION    COUNT   NOTE\n"
+          "10 min ago   Normal   PendingPods   PowerOn   1       awake\n");
+  }
+
+  TEST_CASE("the sentence, and the earliest time of a change, by what stands in the way") {
+    struct Given {
+      std::string name;
+      PowerState state;
+      std::string reason;
+      void (*arrange)(NodeFacts&);
+      std::string sentence;
+      std::string earliest;  // "": no timer says
+    };
+    const Given cases[] = {
+        {"idle for a while", PowerState::On, "IdleWait",
+         [](NodeFacts& f) { f.machine->status.memory.idle_since = ago(minutes{4}); },
+         "node n1 is on because no workload pod runs on it, but it has been idle only for 4 min "
+         "(IdleWait), for 5 min",
+         "2026-11-21T15:06:00Z"},
+        {"the longest timer counts", PowerState::On, "MinOnTime",
+         [](NodeFacts& f) {
+           f.machine->status.memory.idle_since = ago(minutes{9});
+           f.machine->status.memory.last_on = ago(minutes{12});
+         },
+         "node n1 is on because it has been on for 12 min, less than the 30 min it must be on "
+         "(MinOnTime), for 5 min",
+         "2026-11-21T15:18:00Z"},
+        {"held by a person until a time", PowerState::On, "Manual",
+         [](NodeFacts& f) {
+           f.node->meta.annotations.set("kwatt.dev/override", "on,until=2026-11-21T17:00:00Z");
+         },
+         "node n1 is on because a person asked for it: held on until 2026-11-21T17:00:00Z (in 2 "
+         "h) (Manual), for 5 min",
+         "2026-11-21T17:00:00Z"},
+        {"held by a person for ever", PowerState::On, "Manual",
+         [](NodeFacts& f) { f.node->meta.annotations.set("kwatt.dev/override", "on"); },
+         "node n1 is on because a person asked for it: held on until it is released (Manual), for "
+         "5 min",
+         ""},
+        {"no more cycles today", PowerState::On, "CycleLimit",
+         [](NodeFacts& f) {
+           f.machine->status.memory.cycles_day = "2026-11-21";
+           f.machine->status.memory.cycles_today = 6;
+         },
+         "node n1 is on because it was switched off 6 times today, and 6 times a day are allowed "
+         "(CycleLimit), for 5 min",
+         "2026-11-22T00:00:00Z"},
+        {"off", PowerState::Off, "Idle",
+         [](NodeFacts& f) { f.machine->status.memory.last_off = ago(minutes{3}); },
+         "node n1 is off because no workload pod had run on it for 10 min (Idle), for 5 min",
+         "2026-11-21T15:07:00Z"},
+        {"a failed wake is tried again", PowerState::WakeFailed, "WakeFailed",
+         [](NodeFacts& f) {
+           f.machine->status.memory.failure_count = 2;
+           f.machine->status.memory.next_attempt = kNow + minutes{2};
+         },
+         "node n1 is down after a wake that failed because it did not come up within 15 min (2 "
+         "attempts in a row failed) (WakeFailed), for 5 min",
+         "2026-11-21T15:02:00Z"},
+        {"a window", PowerState::On, "Window",
+         [](NodeFacts& f) {
+           f.policy->status.budgets = {{"night", 0, 0, true, kNow + hours{3}}};
+         },
+         "node n1 is on because the disruption budget in force allows nothing at this time of day "
+         "(Window), for 5 min",
+         "2026-11-21T18:00:00Z"},
+        {"a policy that only recommends promises nothing", PowerState::On, "RecommendOnly",
+         [](NodeFacts& f) { f.policy->spec.mode = api::Mode::Recommend; },
+         "node n1 is on because policy default only recommends (RecommendOnly), for 5 min", ""},
+        {"under way", PowerState::PoweringOff, "Idle",
+         [](NodeFacts& f) {
+           api::Operation& operation = f.machine->status.operation;
+           operation.id = "x";
+           operation.kind = OperationKind::PowerOff;
+           operation.step = "SoftOff";
+         },
+         "node n1 is being switched off because no workload pod had run on it for 10 min (Idle), "
+         "for 5 min",
+         ""},
+        {"a word of a newer version", PowerState::On, "Moonlight", [](NodeFacts&) {},
+         "node n1 is on; its reason Moonlight is not known to this version of kubectl-kwatt", ""},
+        {"undecided", PowerState::Unknown, "", [](NodeFacts&) {},
+         "node n1 is in an unknown power state; no decision about it has been made yet", ""},
+    };
+    for (const Given& given : cases) {
+      CAPTURE(given.name);
+      NodeFacts facts = facts_of(machine("n1", given.state, given.reason));
+      given.arrange(facts);
+      const Explanation explanation = explain_node(facts, kNow);
+      CHECK(explanation.sentence == given.sentence);
+      CHECK((explanation.earliest ? format_rfc3339(*explanation.earliest) : "") == given.earliest);
+    }
+  }
+
+  TEST_CASE("an operation is told with its step, deadline and moves") {
+    NodeFacts facts = facts_of(machine("n1", PowerState::Draining, "LowUtilization"));
+    api::Operation& operation = facts.machine->status.operation;
+    operation.id = "x";
+    operation.kind = OperationKind::PowerOff;
+    operation.step = "Evict";
+    operation.policy = "default";
+    operation.reason = "LowUtilization";
+    operation.started_at = ago(seconds{20});
+    operation.deadline = kNow + minutes{9};
+    api::PodMove move;
+    move.namespace_name = "shop";
+    move.pod_name = "web-0";
+    move.node_name = "n2";
+    move.phase = "Evicting";
+    operation.moves = {move};
+    const Explanation explanation = explain_node(facts, kNow);
+    REQUIRE(explanation.facts.size() >= 2);
+    CHECK(explanation.facts[0] ==
+          "A power-off of policy default (LowUtilization) is at step Evict, begun 20 s ago, to be "
+          "over 2026-11-21T15:09:00Z (in 9 min)");
+    CHECK(explanation.facts[1] == "1 pod leaves it: shop/web-0 to n2 (Evicting)");
+  }
+
+  TEST_CASE("a node without a NodePower is left alone, and that is said") {
+    NodeFacts facts;
+    facts.name = "n9";
+    facts.node = node("n9");
+    const Explanation explanation = explain_node(facts, kNow);
+    CHECK(explanation.sentence ==
+          "node n9 is left alone because no policy selects it and no agent reports from it");
+    CHECK(explanation.state == "Unknown");
+  }
+
+  TEST_CASE("a pod: on a node, waiting, ended") {
+    PodFacts facts;
+    facts.pod = pod("web-0", "n1");
+    facts.node = facts_of(machine("n1", PowerState::On, "InUse"));
+    facts.node->pods = {facts.pod};
+    CHECK(explain_pod(facts, kNow).sentence ==
+          "pod shop/web-0 is on node n1; node n1 is on because 1 workload pod runs on it (InUse), "
+          "for 5 min");
+
+    facts.node.reset();
+    facts.pod.node_name.clear();
+    facts.pod.phase = api::PodPhase::pending;
+    facts.pod.scheduled = api::PodScheduled::unschedulable;
+    facts.pod.scheduled_transition = ago(seconds{42});
+    api::NodePower waking = machine("n2", PowerState::PoweringOn, "PendingPods");
+    waking.status.operation.kind = OperationKind::PowerOn;
+    facts.machines = {waking, machine("n3", PowerState::Off, "Idle")};
+    facts.policies = {default_policy()};
+    const Explanation waiting = explain_pod(facts, kNow);
+    CHECK(waiting.sentence ==
+          "pod shop/web-0 has been waiting for 42 s because it fits on no node that is on");
+    CHECK(waiting.facts ==
+          std::vector<std::string>{"These nodes are being woken: n2",
+                                   "1 machine is off; one is woken if the pod fits on its node"});
+
+    facts.machines.clear();
+    facts.policies[0].spec.mode = api::Mode::Recommend;
+    CHECK(explain_pod(facts, kNow).facts ==
+          std::vector<std::string>{"No policy that is enforced wakes nodes for pending pods"});
+
+    facts.pod.phase = api::PodPhase::failed;
+    CHECK(explain_pod(facts, kNow).sentence == "pod shop/web-0 has ended, so it keeps no node on");
+  }
+
+  TEST_CASE("a policy: nodes by reason, power, budgets, what is odd, the last pass") {
+    PolicyFacts facts;
+    facts.policy = default_policy();
+    facts.policy.status.last_action = "n3 switched off";
+    api::Condition halted;
+    halted.type = "Halted";
+    halted.status = "True";
+    halted.reason = "TooManyUnready";
+    halted.message = "4 of 5 nodes are not Ready";
+    facts.policy.status.conditions.push_back(halted);
+    api::NodePower other = machine("n4", PowerState::On, "Idle");
+    other.status.decision.policy = "other";
+    facts.machines = {machine("n1", PowerState::On, "InUse"),
+                      machine("n2", PowerState::On, "InUse"),
+                      machine("n3", PowerState::Off, "Idle"), other};
+    CHECK(text_of(explain_policy(facts, kNow), kNow) ==
+          "policy default is enforced and has 3 nodes: 2 on, 1 off, 0 changing.\n"
+          "  Its nodes by reason: 2 InUse, 1 Idle.\n"
+          "  They draw 240 W; without kwatt it would be 362 W; 12.3 kWh saved so far.\n"
+          "  Disruption budget: 0 of 1 used.\n"
+          "  Halted is True (TooManyUnready): 4 of 5 nodes are not Ready.\n"
+          "  The last pass was 4 s ago and took 3 ms.\n"
+          "  Last action: n3 switched off.\n");
+
+    facts.policy.status = {};
+    CHECK(explain_policy(facts, kNow).sentence ==
+          "policy default is enforced; no controller has looked at it yet");
+  }
+}
+
+}  // namespace
+}  // namespace kwatt::cli
