@@ -1,6 +1,11 @@
 #include "controller/options.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -48,6 +53,25 @@ std::optional<Address> parse_address(const std::string& text) {
   const auto [last, error] = std::from_chars(begin, end, address.port);
   if (error != std::errc{} || last != end || begin == end) return std::nullopt;
   return address;
+}
+
+// "pdu=/usr/local/bin/pdu" into the map; what is wrong, or "".
+std::string add_command(const std::string& text, std::map<std::string, std::string>& commands) {
+  const auto equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string path = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (!plain || !path.starts_with('/')) {
+    return fmt::format("'{}' is not NAME=/path/of/program (NAME: letters, digits, -, _ and .)",
+                       text);
+  }
+  if (::access(path.c_str(), X_OK) != 0) {
+    return fmt::format("{} is not a program that can be run: {}", path, std::strerror(errno));
+  }
+  if (!commands.emplace(name, path).second) return fmt::format("{} is given twice", name);
+  return "";
 }
 
 }  // namespace
@@ -111,6 +135,18 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
   app.add_option("--client-burst", options.client_burst, "API requests in a burst")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option_function<std::vector<std::string>>(
+         "--bmc-command",
+         [&options](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             const std::string wrong = add_command(text, options.bmc_commands);
+             if (!wrong.empty()) throw CLI::ValidationError("--bmc-command", wrong);
+           }
+         },
+         "program that switches the machines with the BMC address command:NAME; may be repeated")
+      ->type_name("NAME=/PATH")
+      ->expected(1)
+      ->take_all();
   parsed(app, "--telemetry-resolution", options.telemetry_resolution,
          "samples within this span are averaged", "5s", positive_duration);
   app.add_option("--history-file", options.history_file,

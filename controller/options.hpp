@@ -1,5 +1,6 @@
 #pragma once
 // The command line of kwatt-controller.
+#include <map>
 #include <optional>
 #include <string>
 
@@ -36,6 +37,7 @@ struct Options {
   std::int64_t history_max_bytes = std::int64_t{256} << 20;
   std::string history_csv_dir;            // "": no hourly files
   std::int64_t carbon_grams_per_kwh = 0;  // of the supply; 0: not known
+  std::map<std::string, std::string> bmc_commands;  // programs of command:NAME, by NAME
   Duration shutdown_grace = std::chrono::seconds{30};
   log::Level log_level = log::Level::info;
   log::Format log_format = log::Format::json;

@@ -134,7 +134,9 @@ Result<void> Program::Impl::construct() {
   other_kinds.emplace(*client, clock, metrics);
   samples.emplace(sample_options(options));
   meters.emplace(telemetry::MeterStoreOptions{.max_age = 3 * options.bmc_poll_interval});
-  drivers.emplace(executor, *client, options.namespace_name, clock, options.bmc_allow);
+  drivers.emplace(executor, *client, options.namespace_name, clock, options.bmc_allow,
+                  reconcilers::DriverSettings{.stores = &informers->stores(),
+                                              .commands = options.bmc_commands});
   view.emplace(informers->stores(), *samples, clock,
                reconcilers::ViewOptions{.own_node = options.node_name, .meters = &*meters},
                [this](const std::string& address) { return drivers->problem(address); });

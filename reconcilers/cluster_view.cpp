@@ -85,8 +85,10 @@ void ClusterView::fill(planner::NodeView& view, std::shared_ptr<const api::Node>
   view.model =
       models::model_of(view.machine ? view.machine->spec.model : none, view.node->allocatable.cpu);
   if (view.machine != nullptr && !view.machine->spec.bmc.address.empty()) {
-    view.driver_problem = driver_problem_(view.machine->spec.bmc.address);
+    const std::string& address = view.machine->spec.bmc.address;
+    view.driver_problem = driver_problem_(address);
     view.has_driver = view.driver_problem.empty();
+    if (address.starts_with("wol:")) view.can_go_off = view.machine->status.report.can_power_off;
   }
   fill_owners(view);
   for (const telemetry::Sample& sample : samples_.samples(name)) {

@@ -9,6 +9,8 @@
 
 #include "kube/base64.hpp"
 #include "net/run.hpp"
+#include "reconcilers/metal3.hpp"
+#include "reconcilers/wake_on_lan.hpp"
 
 namespace kwatt::reconcilers {
 namespace {
@@ -22,13 +24,6 @@ constexpr Duration kClosing = std::chrono::seconds{3};
 // Keeps the driver until it is closed.
 kube::Task<void> closed(std::shared_ptr<hardware::PowerDriver> driver) {
   co_await driver->close();
-}
-
-// Only lets a caller ask whether an address is understood; nothing is connected.
-hardware::DriverConfig probe_of(const std::string& address) {
-  hardware::DriverConfig config;
-  config.address = address;
-  return config;
 }
 
 }  // namespace
@@ -56,21 +51,51 @@ Result<std::map<std::string, std::string>> decode_secret(std::string_view json) 
 }
 
 Drivers::Drivers(boost::asio::any_io_executor executor, kube::Client& client,
-                 std::string secret_namespace, const Clock& clock, hardware::AllowList allowed)
+                 std::string secret_namespace, const Clock& clock, hardware::AllowList allowed,
+                 DriverSettings settings)
     : executor_(std::move(executor)),
       client_(client),
       secret_namespace_(std::move(secret_namespace)),
       clock_(clock),
-      allowed_(std::move(allowed)) {}
+      allowed_(std::move(allowed)),
+      settings_(std::move(settings)) {}
 
 Drivers::~Drivers() = default;
+
+hardware::DriverConfig Drivers::config_of(const std::string& address) const {
+  hardware::DriverConfig config;
+  config.address = address;
+  config.commands = settings_.commands;
+  return config;
+}
+
+Result<std::unique_ptr<hardware::PowerDriver>> Drivers::through_the_api(
+    const std::string& node, const std::string& address) {
+  if (address.starts_with("metal3:")) {
+    auto host = parse_metal3_address(address);
+    if (!host) return host.error();
+    return make_metal3_driver(client_, std::move(*host));
+  }
+  if (address.starts_with("wol:") && settings_.stores != nullptr) {
+    auto mac = hardware::parse_wake_address(address);
+    if (!mac) return mac.error();
+    return make_wake_on_lan_driver(client_, *settings_.stores, clock_, node, *mac);
+  }
+  return std::unique_ptr<hardware::PowerDriver>();
+}
 
 std::string Drivers::problem(const std::string& address) {
   const auto known = problems_.find(address);
   if (known != problems_.end()) return known->second;
-  const auto made = hardware::make_driver(executor_, probe_of(address));
-  return problems_.emplace(address, made ? allowed_.refusal(address) : made.error().message)
-      .first->second;
+  return problems_.emplace(address, look_for_problem(address)).first->second;
+}
+
+std::string Drivers::look_for_problem(const std::string& address) {
+  const auto through_api = through_the_api("", address);
+  if (!through_api) return through_api.error().message;
+  if (*through_api != nullptr) return "";
+  const auto made = hardware::make_driver(executor_, config_of(address));
+  return made ? allowed_.refusal(address) : made.error().message;
 }
 
 void Drivers::forget(const std::string& machine) {
@@ -118,11 +143,20 @@ kube::Task<Result<std::shared_ptr<hardware::PowerDriver>>> Drivers::get(
     co_return kept->second.driver;
   }
 
+  auto through_api = through_the_api(name, bmc.address);
+  if (!through_api) {
+    co_return through_api.error().with_context(fmt::format("NodePower {}", name));
+  }
+  if (*through_api != nullptr) {
+    std::shared_ptr<hardware::PowerDriver> made = std::move(*through_api);
+    entries_[name] = {bmc, clock_.monotonic(), made};
+    co_return made;
+  }
   if (auto refusal = allowed_.refusal(bmc.address); !refusal.empty()) {
     co_return fail(ErrorCode::forbidden, std::move(refusal));
   }
-  hardware::DriverConfig config;
-  config.address = bmc.address;
+  hardware::DriverConfig config = config_of(bmc.address);
+  config.node = name;
   config.address_allowed = allowed_.filter(bmc.address);
   if (!bmc.credentials_secret_ref.name.empty()) {
     auto keys = co_await secret(bmc.credentials_secret_ref.name);

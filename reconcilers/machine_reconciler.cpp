@@ -4,11 +4,13 @@
 
 #include "api/decode.hpp"
 #include "api/encode.hpp"
+#include "api/patch.hpp"
 #include "base/backoff.hpp"
 #include "base/log.hpp"
 #include "reconcilers/decisions.hpp"
 #include "reconcilers/effects.hpp"
 #include "reconcilers/identifiers.hpp"
+#include "reconcilers/relay.hpp"
 
 namespace kwatt::reconcilers {
 namespace {
@@ -202,7 +204,18 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string nam
     }
     co_return ReconcileResult{};
   }
+  if (auto tidied = co_await tidy_relay(*node); !tidied) co_return tidied.error();
   co_return co_await reconcile_known(std::move(machine), std::move(node));
+}
+
+kube::Task<Result<void>> MachineReconciler::tidy_relay(const NodeView& relay) {
+  auto patch = outdated_notes(*relay.node, [this](const std::string& name) {
+    const auto machine = view_.machine(name);
+    return machine == nullptr ? api::Operation{} : machine->status.operation;
+  });
+  if (!patch) co_return Result<void>();
+  auto node = relay.node;
+  co_return co_await patch_node(client_, view_, std::move(node), std::move(*patch));
 }
 
 kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile_known(
@@ -375,6 +388,9 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
     co_return ReconcileResult{step.again_after};
   }
   announce(*machine, before, step);
+  if (step.finished && before.then_wake && before.kind == OperationKind::PowerOn) {
+    co_await answer_wake_test(machine);
+  }
   if (!step.finished) {
     scratch_[name] = scratch;
     co_return ReconcileResult{step.again_after};
@@ -382,6 +398,27 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
   scratch_.erase(name);
   if (callbacks_.pass_wanted) callbacks_.pass_wanted();
   co_return ReconcileResult{kPollInterval};
+}
+
+// The result is in the status: the request for it is answered. If this fails, the machine is tested
+// once more.
+kube::Task<void> MachineReconciler::answer_wake_test(std::shared_ptr<const NodePower> machine) {
+  if (!machine->meta.annotations.contains(planner::names::kWakeTest)) co_return;
+  api::MergePatch body;
+  body.remove({"metadata", "annotations", planner::names::kWakeTest});
+  auto answer =
+      co_await client_.patch(kube::resources::node_powers(), {"", machine->meta.name},
+                             kube::Client::PatchType::merge, kFieldManager, "", body.text());
+  auto now = std::make_shared<NodePower>();
+  if (answer) {
+    if (auto decoded = api::decode(*answer, *now); !decoded) answer = decoded.error();
+  }
+  if (!answer) {
+    log::warn("the request for a wake test could not be removed",
+              {{"node", machine->meta.name}, {"error", answer.error()}});
+    co_return;
+  }
+  view_.wrote_machine(machine->meta.resource_version, now);
 }
 
 void MachineReconciler::tell(const NodePower& machine, bool warning, std::string reason,

@@ -91,6 +91,8 @@ class MachineReconciler {
   kube::Task<Result<kube::ReconcileResult>> reconcile_known(
       std::shared_ptr<const api::NodePower> machine, std::unique_ptr<planner::NodeView> node);
   kube::Task<Result<void>> create(std::string node);
+  // Takes the notes of wakes that are over from a node that sent magic packets for others.
+  kube::Task<Result<void>> tidy_relay(const planner::NodeView& relay);
   // Writes the status with the version it was read from; the result carries the new version.
   kube::Task<Result<std::shared_ptr<const api::NodePower>>> write(
       std::shared_ptr<const api::NodePower> machine, api::NodePowerStatus status);
@@ -113,6 +115,7 @@ class MachineReconciler {
   void failed(const std::string& node, const Error& error, Scratch& scratch);
   kube::Task<void> read_machine(std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
   kube::Task<std::string> lease_renewed(std::string node);
+  kube::Task<void> answer_wake_test(std::shared_ptr<const api::NodePower> machine);
   // Records an event about the Node. Its uid is its name there, as the kubelet's own events have
   // it.
   void tell(const api::NodePower& machine, bool warning, std::string reason,

@@ -34,6 +34,8 @@ ELSEWHERE = {
            for group, resource in (("autoscaling.x-k8s.io", "capacitybuffers"), ("", "podtemplates"),
                                    ("remediation.medik8s.io", "nodehealthchecks"))
            for verb in ("list", "watch")},
+        # Takes the request for a wake test back when it has its result.
+        Right("*", "kwatt.dev", "nodepowers", "patch"): ("test/e2e/test_wake.py", "the annotation to be gone"),
     },
     "kwatt-agent": {},
 }
