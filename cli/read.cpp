@@ -11,6 +11,10 @@
 
 namespace kwatt::api {
 
+// Their tables are in api/, only those of events are here.
+extern template const TypeInfo& type_of<EnergyPolicy>();
+extern template const TypeInfo& type_of<NodePower>();
+
 template <>
 struct Describe<cli::EventSeries> {
   static constexpr std::string_view name = "EventSeries";
