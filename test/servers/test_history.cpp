@@ -53,6 +53,14 @@ TEST_SUITE("telemetry") {
     net::Handler handler = history_handler({tokens, access, history, clock});
     boost::asio::io_context io;
 
+    // The file is there only once the history's own thread has made it.
+    Room() {
+      telemetry::OperationRow row;
+      row.at = kNow;
+      row.node = "n0";
+      history.add(std::move(row));
+      REQUIRE(history.flush(seconds{30}));
+    }
     telemetry::HistoryOptions options() {
       telemetry::HistoryOptions o;
       o.path = folder.path("history.db");
