@@ -39,14 +39,14 @@ struct Bench {
   Result<hardware::Sent> send_answer = hardware::Sent{"eth0 udp"};
   int exit_code = 0;
   std::vector<std::string> command{"/sbin/poweroff", "-h"};
-  std::unique_ptr<PowerRequestRunner> runner;
+  std::unique_ptr<PowerRequestRunner> runner_;
 
   PowerRequestRunner& start() {
     clock.advance(seconds{1});
     PowerRequestsConfig config;
     config.boot_id = "boot-1";
     config.power_off_command = command;
-    runner = std::make_unique<PowerRequestRunner>(
+    runner_ = std::make_unique<PowerRequestRunner>(
         config, clock, metrics,
         [this](const MacAddress& mac) {
           CHECK(mac == kMac);
@@ -54,7 +54,7 @@ struct Bench {
           return send_answer;
         },
         [this](Program program) { return run(std::move(program)); });
-    return *runner;
+    return *runner_;
   }
   hardware::Task<Result<Finished>> run(Program program) {
     ran.push_back(program.path + " " + program.arguments.at(0));
@@ -63,7 +63,7 @@ struct Bench {
     finished.err = "not allowed";
     co_return finished;
   }
-  void step(bool controller_lost = false) { test::run_task(io, runner->step(controller_lost)); }
+  void step(bool controller_lost = false) { test::run_task(io, runner_->step(controller_lost)); }
 };
 
 TEST_CASE_FIXTURE(Bench, "wol: each id is sent once, however often it is seen") {
