@@ -66,7 +66,8 @@ class Bmc:
     def set_cap(self, machine: Machine, watts: float | None, source: str, request: Request | None = None) -> None:
         """ValueError if the watts are out of the machine's range."""
         machine.set_wall_cap(watts, self._now())
-        self._log.add("cap", machine.spec.name, watts=watts, source=source, operationId=operation_id(request))
+        self._log.add("cap", machine.spec.name, watts=watts, source=source, operationId=operation_id(request),
+                      peerPort=request.peer_port if request else 0)
 
 
 def operation_id(request: Request | None) -> str:

@@ -14,8 +14,8 @@ LAB_MODEL = {"idleMilliwatts": 122_000, "maxMilliwatts": 406_000, "bootSeconds":
 IDLE = {"powerOff": {"idleFor": "1s"}}
 STILL = {"powerOff": {"enabled": False}, "powerOn": {"enabled": False}}
 DVFS = {**STILL, "dvfs": {"enabled": True, "window": "2s", "lowUtilizationPercent": 30, "highUtilizationPercent": 60}}
-CAPPING = {**STILL, "capping": {"enabled": True, "window": "2s", "abovePercentOfMax": 90, "capPercentOfMax": 80,
-                                "releasePercentOfMax": 70}}
+CAPPING = {**STILL, "capping": {"enabled": True, "method": "RAPL", "window": "2s", "abovePercentOfMax": 90,
+                                "capPercentOfMax": 80, "releasePercentOfMax": 70}}
 MIGRATE = {**IDLE, "migration": {"enabled": True, "strategy": "FewestPods", "maxNodes": 1, "minSavingScore": 1,
                                  "drainTimeout": "5m", "evictionRetry": "1s"}}
 
@@ -113,6 +113,16 @@ class Capping(Scenario):
 
     def done(self, yard):
         return yard.idle() and yard.api.get("Node", "m1")["metadata"]["labels"].get("kwatt.dev/capped") == "true"
+
+
+class Limit(Capping):
+    """The same by the limit of the machine's BMC."""
+
+    def act(self, yard):
+        yard.apply_policy(PAIR, {**CAPPING, "capping": {**CAPPING["capping"], "method": "BMC"}})
+
+    def done(self, yard):
+        return yard.idle() and yard.site.room.machine("m1")["capWatts"] is not None
 
 
 class Budget(Scenario):
@@ -253,5 +263,5 @@ class Loss(Scenario):
         return yard.site.governor("m1") == "powersave" and yard.idle() and yard.leading()
 
 
-SCENARIOS = {one.name: one for one in (PowerOff(), Drain(), Wake(), Dvfs(), Capping(), Budget(), Deletion(), Release(),
-                                       Abort(), Rush(), Suspend(), Recommend(), Loss())}
+SCENARIOS = {one.name: one for one in (PowerOff(), Drain(), Wake(), Dvfs(), Capping(), Limit(), Budget(),
+                                       Deletion(), Release(), Abort(), Rush(), Suspend(), Recommend(), Loss())}

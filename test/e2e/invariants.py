@@ -88,9 +88,9 @@ def is_control_plane(node):
 
 
 def command_violations(entry, sight, operations, identity=None, own_node=""):
-    """`entry` is the machine room's record of the command; `operations` the ids ever seen in the NodePower;
-    `identity` of the process that sent it, None where only one can have."""
-    name, command = entry["machine"], entry["command"]
+    """`entry` is the machine room's record of a command, or of a limit set at the BMC; `operations` the ids ever seen in
+    the NodePower; `identity` of the process that sent it, None where only one can have."""
+    name, command = entry["machine"], entry.get("command", "limit")
     out = []
 
     def violated(letter, text):
@@ -102,7 +102,7 @@ def command_violations(entry, sight, operations, identity=None, own_node=""):
     elif entry["operationId"] != now and entry["operationId"] not in operations:
         violated("c", "its operation was never committed to the NodePower")
     _check_lease(entry, sight, identity, violated)
-    if command == "On":
+    if command in ("On", "limit"):
         return out
     running = [p["metadata"]["name"] for p in sight.pods.get(name, []) if is_workload(p)]
     if running:

@@ -140,7 +140,7 @@ class Observer:
     # ---- at the moment of a command (on the lab's thread) -------------------------------------------------
 
     def _logged(self, room, entry):
-        if entry["kind"] != "command" or entry["source"] == "button":
+        if entry["kind"] not in ("command", "cap") or entry["source"] == "button":
             return
         pid = identity = None
         if self._identities is not None:
@@ -152,7 +152,8 @@ class Observer:
         except (OSError, ApiError, ValueError):
             sight = self._last  # the API server is down in some cases; what it said last counts
         with self._lock:
-            self.commands.append((entry, pid))
+            if entry["kind"] == "command":
+                self.commands.append((entry, pid))
             found = invariants.command_violations(entry, sight, self._operations.get(entry["machine"], set()),
                                                   identity, self._own_node)
             self._violations += found

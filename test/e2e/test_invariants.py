@@ -102,6 +102,13 @@ def test_a_wake_needs_the_lease_and_an_operation_only():
     assert at_command(seen, command("On")) == ["d"]
 
 
+def test_a_limit_at_the_bmc_needs_the_lease_and_an_operation_too():
+    entry = {"machine": "m1", "watts": 300, "operationId": "op", "time": iso(100), "source": "redfish"}
+    assert at_command(sight(), entry) == []
+    assert at_command(sight(), {**entry, "operationId": "unheard-of"}) == ["c"]
+    assert at_command(sight(), {**entry, "time": iso(103)}) == ["d"]
+
+
 def test_two_at_a_time_where_one_is_allowed_is_named():
     seen = sight()
     seen.policies["p"]["spec"].update(BUDGET)
