@@ -35,8 +35,8 @@ struct Options {
   Duration telemetry_resolution = std::chrono::seconds{5};
   std::string history_file;  // "": no history is kept
   std::int64_t history_max_bytes = std::int64_t{256} << 20;
-  std::string history_csv_dir;            // "": no hourly files
-  std::int64_t carbon_grams_per_kwh = 0;  // of the supply; 0: not known
+  std::string history_csv_dir;                      // "": no hourly files
+  std::int64_t carbon_grams_per_kwh = 0;            // of the supply; 0: not known
   std::map<std::string, std::string> bmc_commands;  // programs of command:NAME, by NAME
   Duration shutdown_grace = std::chrono::seconds{30};
   log::Level log_level = log::Level::info;
