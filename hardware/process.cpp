@@ -167,22 +167,30 @@ class Child : public std::enable_shared_from_this<Child> {
     return !too_much_;
   }
 
+  // Waits and then reads, rather than reads asynchronously: a piece read already whose handler runs
+  // after finish() would be lost.
   void read(Stream& stream) {
-    stream.reader.async_read_some(
-        asio::buffer(stream.piece),
-        [self = shared_from_this(), &stream](error_code error, std::size_t size) {
-          if (error || self->ended()) return;
-          if (self->take(stream, size)) return self->read(stream);
-          self->changed.cancel();
-        });
+    stream.reader.async_wait(Descriptor::wait_read,
+                             [self = shared_from_this(), &stream](error_code error) {
+                               if (error || self->ended()) return;
+                               if (self->take_piece(stream)) return self->read(stream);
+                               if (self->too_much_) self->changed.cancel();
+                             });
+  }
+
+  // One piece of what is in the pipe; false: its end, or that was too much.
+  bool take_piece(Stream& stream) {
+    const ssize_t size =
+        ::read(stream.reader.native_handle(), stream.piece.data(), stream.piece.size());
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    return size > 0 && take(stream, static_cast<std::size_t>(size));
   }
 
   // What is still in the pipe; a descendant that escaped may hold it open for ever.
   void drain(Stream& stream) {
     while (stream.reader.is_open()) {
-      const ssize_t size =
-          ::read(stream.reader.native_handle(), stream.piece.data(), stream.piece.size());
-      if (size <= 0 || !take(stream, static_cast<std::size_t>(size))) return;
+      const std::size_t before = stream.text.size();
+      if (!take_piece(stream) || stream.text.size() == before) return;
     }
   }
 
