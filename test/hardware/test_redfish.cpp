@@ -301,7 +301,7 @@ TEST_CASE("an address must be one of the known schemes and name a machine") {
   for (const std::string address :
        {"", "https://10.0.0.7/redfish/v1/Systems/1", "redfish://10.0.0.7/x", "redfish+https://",
         "redfish+https://10.0.0.7", "redfish+https://10.0.0.7/", "redfish+https://u:p@10.0.0.7/x",
-        "redfish+https://10.0.0.7:99999/x", "lab://127.0.0.1", "ipmi://10.0.0.7"}) {
+        "redfish+https://10.0.0.7:99999/x", "lab://127.0.0.1", "metal3:machines/n1"}) {
     CAPTURE(address);
     DriverConfig config;
     config.address = address;
