@@ -146,7 +146,8 @@ class Child : public std::enable_shared_from_this<Child> {
     const char* path = std::getenv("PATH");
     std::vector<std::string> variables{
         fmt::format("PATH={}", path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"), "LANG=C"};
-    for (const auto& [name, value] : program.environment) variables.push_back(name + "=" + value);
+    for (const auto& [name, value] : program.environment)
+      variables.push_back(fmt::format("{}={}", name, value));
     std::vector<char*> argv, envp;
     for (std::string& word : words) argv.push_back(word.data());
     for (std::string& variable : variables) envp.push_back(variable.data());
