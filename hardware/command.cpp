@@ -65,9 +65,10 @@ class CommandDriver final : public PowerDriver {
     co_return out.error();
   }
 
-  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit) override {
+  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit,
+                                     std::string operation_id) override {
     const std::string watts = limit ? std::to_string(limit->count() / 1000) : std::string{};
-    auto out = co_await run(limit ? "limit" : "unlimit", watts, "");
+    auto out = co_await run(limit ? "limit" : "unlimit", watts, std::move(operation_id));
     if (!out) co_return out.error();
     co_return Result<void>{};
   }

@@ -43,7 +43,9 @@ class PowerDriver {
   // Present draw; nullopt where the machine has no sensor.
   virtual Task<Result<std::optional<Milliwatts>>> power_reading() = 0;
   // nullopt: no limit. Errors: also out_of_range, conflict (somebody else wrote first).
-  virtual Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit) = 0;
+  // `operation_id`: as with reset().
+  virtual Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit,
+                                             std::string operation_id) = 0;
   // The limit in force. Errors: unsupported where the machine has no limit of its own, which is
   // also the answer of a driver that does not override this; its caps are then left to the agent.
   virtual Task<Result<PowerLimit>> power_limit();

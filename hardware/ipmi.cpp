@@ -78,7 +78,8 @@ class IpmiDriver final : public PowerDriver {
     co_return ipmi::sensor_reading(*sensors);
   }
 
-  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit) override {
+  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit,
+                                     std::string /*operation_id*/) override {
     if (!limit) co_return co_await deactivate();
     const std::int64_t watts = limit->count() / 1000;  // never more than asked for
     if (watts < 1 || watts > 65534) {

@@ -71,12 +71,14 @@ class LabDriver final : public PowerDriver {
     co_return reading_of(*power);
   }
 
-  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit) override {
+  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit,
+                                     std::string operation_id) override {
     std::string watts = "null";
     if (limit) {
       watts = fmt::format("{}.{:03}", limit->count() / 1000, limit->count() % 1000);
     }
-    auto power = co_await call("PUT", "/cap", fmt::format(R"({{"watts":{}}})", watts), {});
+    auto power = co_await call("PUT", "/cap", fmt::format(R"({{"watts":{}}})", watts),
+                               std::move(operation_id));
     if (power) co_return Result<void>{};
     Error error = power.error();
     if (limit && error.code == ErrorCode::invalid_argument) error.code = ErrorCode::out_of_range;

@@ -92,7 +92,8 @@ class RedfishDriver final : public PowerDriver {
     co_return redfish::limit_of(power->resource);
   }
 
-  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit) override {
+  Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit,
+                                     std::string operation_id) override {
     auto power = co_await read_limiter();
     if (!power) co_return power.error();
     const bool modern = limiter_ == Model::environment;
@@ -101,6 +102,7 @@ class RedfishDriver final : public PowerDriver {
                                  : redfish::power_limit_body(limit);
     net::Headers headers;
     if (!power->etag.empty()) headers.set("If-Match", power->etag);
+    if (!operation_id.empty()) headers.set("Kwatt-Operation-Id", operation_id);
     auto answer = co_await service_.send("PATCH", limiter_path_, body, std::move(headers));
     if (!answer) co_return answer.error();
     auto error = redfish::error_of(*answer);

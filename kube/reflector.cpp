@@ -222,7 +222,8 @@ Task<WatchAction> Reflector::read_watch() {
   }
   auto piece = co_await stream_->read_some(std::min(left, options_.watch_silence));
   if (!piece && piece.error().code == ErrorCode::timeout && clock_.monotonic() < give_up_at_) {
-    log::warn("a silent watch is opened anew", {{"resource", target_.resource.plural}});
+    // Ordinary for a kind of which there is nothing: it gets no bookmarks either.
+    log::info("a silent watch is opened anew", {{"resource", target_.resource.plural}});
     count(kFailures, kFailuresHelp, "reason", kSilent);
     co_return fsm_.next(event(Kind::ended));
   }

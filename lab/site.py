@@ -145,7 +145,7 @@ class Site:
         return f"http://127.0.0.1:{self._health_port}"
 
     def start_controller(self, *arguments: str, name: str = "controller", server: str = "",
-                         lease: tuple[str, str, str] = ("3s", "2s", "500ms")) -> Process:
+                         lease: tuple[str, str, str] = ("5s", "4s", "500ms")) -> Process:
         """Starts kwatt-controller with its ServiceAccount's rights; its log is <directory>/<name>.log.
         `server`: another URL than the API server's own (a proxy). `lease`: duration, renew deadline, retry period."""
         token = self.bed.token_for("kwatt-controller", NAMESPACE, seconds=TOKEN_SECONDS)

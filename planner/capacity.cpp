@@ -1,5 +1,7 @@
 #include "planner/capacity.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "planner/destinations.hpp"
@@ -36,6 +38,15 @@ Capacity awake_capacity(const Pass& pass) {
     sum = sum + capacity_of(pass, node->second);
   }
   return sum;
+}
+
+Capacity after_moves(const Pass& pass, Capacity capacity, const Drained& drained) {
+  for (const auto& [destination, requests] : drained.to) {
+    if (!std::binary_search(pass.selected.begin(), pass.selected.end(), destination)) continue;
+    capacity.cpu_free -= requests.cpu.count();
+    capacity.memory_free -= requests.memory.count();
+  }
+  return capacity;
 }
 
 bool headroom_kept(const Capacity& capacity, const api::HeadroomSpec& headroom) {

@@ -1,5 +1,6 @@
 #pragma once
 // Room on the policy's awake nodes, for headroom.
+#include "planner/drain.hpp"
 #include "planner/levers.hpp"
 
 namespace kwatt::planner {
@@ -13,6 +14,9 @@ struct Capacity {
 Capacity awake_capacity(const Pass& pass);
 // What this node contributes to it.
 Capacity capacity_of(const Pass& pass, const NodeView& node);
+// `capacity` of the awake nodes once the pods are where they move to. What moves to nodes that the
+// policy does not select takes nothing of it.
+Capacity after_moves(const Pass& pass, Capacity capacity, const Drained& drained);
 
 // At least the asked share of what the awake nodes offer is free.
 bool headroom_kept(const Capacity& capacity, const api::HeadroomSpec& headroom);

@@ -57,9 +57,9 @@ std::variant<Drained, Verdict> drain(Pass& pass, const Candidates& candidates,
     move.uid = pod->uid;
     move.node_name = *destination;
     drained.moves.push_back(std::move(move));
-    drained.cpu += pod->spec->requests.cpu;
-    drained.memory += pod->spec->requests.memory;
-    drained.cpu_to[*destination] += pod->spec->requests.cpu;
+    Drained::Requests& moved = drained.to[*destination];
+    moved.cpu += pod->spec->requests.cpu;
+    moved.memory += pod->spec->requests.memory;
   }
   std::sort(drained.moves.begin(), drained.moves.end(), [](const auto& a, const auto& b) {
     return std::tie(a.namespace_name, a.pod_name) < std::tie(b.namespace_name, b.pod_name);

@@ -8,10 +8,12 @@
 namespace kwatt::planner {
 
 struct Drained {
+  struct Requests {
+    Millicores cpu;
+    Bytes memory;
+  };
   std::vector<api::PodMove> moves;  // in the order of the node's pods
-  Millicores cpu;                   // requests that move
-  Bytes memory;
-  std::map<NodeName, Millicores> cpu_to;  // the same by destination
+  std::map<NodeName, Requests> to;  // what moves, by destination
 };
 
 // On success the node is no destination any more and the reservations stay in pass.what_if; on

@@ -221,10 +221,10 @@ class MigrateLever {
   // Is it worth it, and is enough room left? Fills in saving and score.
   std::optional<Verdict> judge(const Source& source, const Capacity& contributed,
                                Emptying& emptying) const {
-    if (!headroom_kept(rest_after(contributed, emptying.drained), pass_.spec.power_on.headroom)) {
+    const Capacity rest = after_moves(pass_, capacity_ - contributed, emptying.drained);
+    if (!headroom_kept(rest, pass_.spec.power_on.headroom)) {
       return Verdict{Reason::Headroom,
-                     "without it: " + headroom_text(rest_after(contributed, emptying.drained),
-                                                    pass_.spec.power_on.headroom)};
+                     "without it: " + headroom_text(rest, pass_.spec.power_on.headroom)};
     }
     MeasuredLoad load = load_;
     load.cpu -= measured_load(pass_, *source.node).cpu;
@@ -240,13 +240,6 @@ class MigrateLever {
     return std::nullopt;
   }
 
-  Capacity rest_after(const Capacity& contributed, const Drained& drained) const {
-    Capacity rest = capacity_ - contributed;
-    rest.cpu_free -= drained.cpu.count();
-    rest.memory_free -= drained.memory.count();
-    return rest;
-  }
-
   void commit(Source& source, Emptying emptying) {
     const NodeView& node = *source.node;
     const bool test = !wake_trusted(pass_, node);
@@ -254,7 +247,7 @@ class MigrateLever {
     load_.cpu -= measured_load(pass_, node).cpu;
     --allowance_;
     std::string message = fmt::format("{} pods move to {} nodes; saves {} of {}, score {} %",
-                                      emptying.drained.moves.size(), emptying.drained.cpu_to.size(),
+                                      emptying.drained.moves.size(), emptying.drained.to.size(),
                                       watts_text(emptying.saving),
                                       watts_text(savings_.total_power()), emptying.score);
     if (test) message += "; woken again once as a wake test";

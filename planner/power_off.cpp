@@ -226,7 +226,6 @@ class PowerOffLever {
     if (auto verdict = awake_count_.take(node)) return refuse(node, std::move(*verdict));
     const Capacity contributed =
         pass_.what_if.is_destination(node.name()) ? capacity_of(pass_, node) : Capacity{};
-    Capacity rest = capacity_ - contributed;
     const std::size_t mark = pass_.what_if.mark();
     auto emptied = drain(pass_, candidates_, node);
     if (auto* verdict = std::get_if<Verdict>(&emptied)) {
@@ -234,8 +233,7 @@ class PowerOffLever {
       return refuse(node, std::move(*verdict));
     }
     Drained& drained = std::get<Drained>(emptied);
-    rest.cpu_free -= drained.cpu.count();
-    rest.memory_free -= drained.memory.count();
+    const Capacity rest = after_moves(pass_, capacity_ - contributed, drained);
     if (!headroom_kept(rest, pass_.spec.power_on.headroom)) {
       pass_.what_if.rollback(mark);
       awake_count_.put_back(node);

@@ -56,10 +56,10 @@ Milliwatts Savings::at_most(const NodeView& node) const {
 Milliwatts Savings::saving(const NodeView& node, const Drained& drained) const {
   const Load& from = loads_.at(node.name());
   Milliwatts saving = at_most(node);
-  for (const auto& [destination, requested] : drained.cpu_to) {
+  for (const auto& [destination, requests] : drained.to) {
     // Pods that request nothing are taken to use nothing: there is no better guess.
     const std::int64_t extra =
-        from.requested_cpu <= 0 ? 0 : from.cpu * requested.count() / from.requested_cpu;
+        from.requested_cpu <= 0 ? 0 : from.cpu * requests.cpu.count() / from.requested_cpu;
     const Load& to = loads_.at(destination);
     saving -= power(to, extra) - power(to, 0);
   }

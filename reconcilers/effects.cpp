@@ -125,7 +125,7 @@ kube::Task<Result<void>> patch_node(kube::Client& client, ClusterView& view,
 
 kube::Task<std::vector<planner::EvictionResult>> evict_pods(kube::Client& client,
                                                             std::vector<api::PodMove> pods,
-                                                            std::function<bool()> may_act) {
+                                                            Fence may_act) {
   using Outcome = planner::EvictionResult::Outcome;
   std::vector<planner::EvictionResult> results;
   for (const api::PodMove& pod : pods) {

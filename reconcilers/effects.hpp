@@ -10,6 +10,10 @@
 
 namespace kwatt::reconcilers {
 
+// May a destructive call start now? Asked right before each: leading, and far enough from the end
+// of the lease (design: fencing).
+using Fence = std::function<bool()>;
+
 // Field managers: of Nodes and pods, and of the status of our own kinds.
 inline constexpr const char* kFieldManager = "kwatt-controller";
 inline constexpr const char* kStatusManager = "kwatt-controller-status";
@@ -31,7 +35,7 @@ kube::Task<Result<void>> patch_node(kube::Client& client, ClusterView& view,
 // any more have no result.
 kube::Task<std::vector<planner::EvictionResult>> evict_pods(kube::Client& client,
                                                             std::vector<api::PodMove> pods,
-                                                            std::function<bool()> may_act);
+                                                            Fence may_act);
 
 // Workload pods that the API server itself (not our cache) says are on the node; asked right before
 // a machine is switched off. Errors: as list.

@@ -24,10 +24,6 @@ using planner::NodeView;
 
 // How often a machine that is not Ready and has no operation is asked for its power state.
 constexpr Duration kPollInterval = std::chrono::seconds{30};
-// A BMC that does not answer is asked for its reading at least this often, and one without a power
-// limit for its limit (a firmware update may bring one).
-constexpr Duration kLongestMeterPause = std::chrono::minutes{30};
-constexpr Duration kLimitPollWithout = std::chrono::minutes{10};
 // A shown draw that is off by less than a tenth is refreshed no more often than this (api.md).
 constexpr Duration kWattsInterval = std::chrono::minutes{5};
 
@@ -87,44 +83,6 @@ Shown shown_watts(const NodeView& node, const std::optional<telemetry::MeterRead
   return shown;
 }
 
-// "redfish" of redfish+https://…
-std::string source_of(const std::string& address) {
-  return address.substr(0, address.find_first_of("+:"));
-}
-
-planner::SeenLimit seen_of(const hardware::PowerLimit& limit) {
-  // Rounded against us: a cap that is in force by a hair is not.
-  const auto up = [](const std::optional<Milliwatts>& power) {
-    return power ? (power->count() + 999) / 1000 : 0;
-  };
-  planner::SeenLimit seen;
-  seen.watts = up(limit.limit);
-  seen.lowest = up(limit.lowest);
-  seen.highest = limit.highest ? limit.highest->count() / 1000 : 0;
-  return seen;
-}
-
-// What trying again would not change; nullopt: it may.
-std::optional<planner::Reason> refusal_of(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::out_of_range:
-      return planner::Reason::OutOfRange;
-    case ErrorCode::unsupported:
-      return planner::Reason::BMCError;
-    default:
-      return std::nullopt;
-  }
-}
-
-// Does the node's agent measure power itself?
-bool agent_measures(const NodeView& node) {
-  return !node.samples.empty() && node.samples.back().has_power && !node.samples.back().from_bmc;
-}
-
-bool is_not_off(const NodePower& machine) {
-  return machine.status.power_state != PowerState::Off;
-}
-
 std::optional<PowerState> polled_state(const NodePowerStatus& status,
                                        std::optional<PowerState> machine) {
   if (!machine || *machine == PowerState::Unknown) return std::nullopt;
@@ -141,9 +99,8 @@ MachineReconciler::MachineReconciler(kube::Client& client, ClusterView& view, Dr
                                      MachineEvents callbacks)
     : client_(client),
       view_(view),
-      drivers_(drivers),
-      meters_(meters),
-      meter_options_(meter_options),
+      calls_(client, drivers, metrics, fence),
+      meter_(drivers, meters, meter_options, metrics, view.clock()),
       events_(events),
       metrics_(metrics),
       fence_(std::move(fence)),
@@ -156,7 +113,7 @@ void MachineReconciler::Scratch::follow(const api::Operation& operation) {
   }
   if (step == operation.step) return;
   step = operation.step;
-  reset_sent = false;
+  bmc.reset_sent = false;
   lease_at_step.clear();
 }
 
@@ -193,8 +150,7 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string nam
     // The Node object is gone: nothing may be done to a machine without one.
     intents_.erase(name);
     scratch_.erase(name);
-    meter_due_.erase(name);
-    meters_.forget(name);
+    meter_.forget(name);
     if (!machine->status.operation.id.empty()) {
       NodePowerStatus status = machine->status;
       status.operation = {};
@@ -341,12 +297,14 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::operate(
 
   planner::Observation seen;
   seen.node = &node;
-  seen.machine = std::exchange(scratch.machine, std::nullopt);
-  seen.bmc_error = std::exchange(scratch.bmc_error, {});
-  seen.bmc_refusal = std::exchange(scratch.bmc_refusal, std::nullopt);
-  seen.limit = std::exchange(scratch.limit, std::nullopt);
+  seen.reset_sent = scratch.bmc.reset_sent;
+  BmcAnswers answers = std::exchange(scratch.bmc, {});
+  scratch.bmc.reset_sent = seen.reset_sent;
+  seen.machine = answers.machine;
+  seen.bmc_error = std::move(answers.error);
+  seen.bmc_refusal = answers.refusal;
+  seen.limit = answers.limit;
   seen.evictions = std::exchange(scratch.evictions, {});
-  seen.reset_sent = scratch.reset_sent;
   // Also while the node is still Ready in the API: of a machine that was woken within the grace
   // period of its shutdown, the Lease alone tells whether the kubelet of this boot runs.
   if (machine->status.operation.kind == OperationKind::PowerOn) {
@@ -479,191 +437,16 @@ kube::Task<Result<void>> MachineReconciler::perform(planner::Effect effect,
     co_return Result<void>();
   }
   if (auto* change = std::get_if<planner::ResetMachine>(&effect)) {
-    co_return co_await reset(*change, std::move(operation), std::move(machine), scratch);
+    co_return co_await calls_.reset(*change, std::move(machine), scratch.bmc);
   }
   if (auto* limit = std::get_if<planner::SetPowerLimit>(&effect)) {
-    co_await set_limit(*limit, std::move(machine), scratch);
+    co_await calls_.set_limit(*limit, std::move(machine), scratch.bmc);
   } else if (std::holds_alternative<planner::ReadPowerLimit>(effect)) {
-    co_await read_limit(std::move(machine), scratch);
+    co_await calls_.read_limit(std::move(machine), scratch.bmc);
   } else {
-    co_await read_machine(std::move(machine), scratch);
+    co_await calls_.read_state(std::move(machine), scratch.bmc);
   }
   co_return Result<void>();
-}
-
-kube::Task<Result<void>> MachineReconciler::reset(planner::ResetMachine change,
-                                                  api::Operation operation,
-                                                  std::shared_ptr<const NodePower> machine,
-                                                  Scratch& scratch) {
-  using Kind = planner::ResetMachine::Kind;
-  const std::string name = machine->meta.name;
-  if (change.kind != Kind::on) {
-    // Our cache may lag behind a pod that was bound a moment ago: ask the API server itself.
-    auto pods = co_await workload_pods_on(client_, name);
-    if (!pods) co_return pods.error();
-    if (!pods->empty()) {
-      co_return fail(ErrorCode::unavailable,
-                     fmt::format("{} runs {}: it is not switched off", name, pods->front()));
-    }
-  }
-  auto driver = co_await drivers_.get(machine);
-  if (!driver) {
-    scratch.bmc_error = driver.error().text();
-    co_return Result<void>();
-  }
-  // All that took time has been asked for.
-  if (!fence_()) co_return fail(ErrorCode::cancelled, "not the leader any more");
-  const auto kind = change.kind == Kind::on                  ? hardware::Reset::on
-                    : change.kind == Kind::graceful_shutdown ? hardware::Reset::graceful_shutdown
-                                                             : hardware::Reset::force_off;
-  const std::string word = change.kind == Kind::on                  ? "On"
-                           : change.kind == Kind::graceful_shutdown ? "GracefulShutdown"
-                                                                    : "ForceOff";
-  auto done = co_await (*driver)->reset(kind, machine->status.operation.id);
-  log::info("machine command", {{"node", name},
-                                {"operation", operation.id},
-                                {"reset", word},
-                                {"result", done ? "accepted" : done.error().text()}});
-  metrics_.add("kwatt_machine_commands_total", "Commands sent to BMCs.",
-               {{"reset", word}, {"result", done ? "accepted" : "failed"}});
-  if (!done) {
-    failed(name, done.error(), scratch);
-  } else {
-    scratch.reset_sent = true;
-  }
-  co_return Result<void>();
-}
-
-void MachineReconciler::failed(const std::string& node, const Error& error, Scratch& scratch) {
-  if (error.code == ErrorCode::unauthorized) drivers_.forget(node);
-  scratch.bmc_error = error.text();
-  scratch.bmc_refusal = refusal_of(error);
-}
-
-kube::Task<void> MachineReconciler::set_limit(planner::SetPowerLimit limit,
-                                              std::shared_ptr<const NodePower> machine,
-                                              Scratch& scratch) {
-  const std::string name = machine->meta.name;
-  auto driver = co_await drivers_.get(machine);
-  if (!driver) {
-    scratch.bmc_error = driver.error().text();
-    co_return;
-  }
-  // Reading a Secret took a while.
-  if (!fence_()) co_return;
-  std::optional<Milliwatts> wanted;
-  if (limit.watts > 0) wanted = watts(limit.watts);
-  auto done = co_await (*driver)->set_power_limit(wanted);
-  log::info("machine command", {{"node", name},
-                                {"operation", machine->status.operation.id},
-                                {"limit", limit.watts},
-                                {"result", done ? "accepted" : done.error().text()}});
-  metrics_.add("kwatt_machine_commands_total", "Commands sent to BMCs.",
-               {{"reset", "PowerLimit"}, {"result", done ? "accepted" : "failed"}});
-  if (!done) failed(name, done.error(), scratch);
-}
-
-kube::Task<void> MachineReconciler::read_limit(std::shared_ptr<const NodePower> machine,
-                                               Scratch& scratch) {
-  const std::string name = machine->meta.name;
-  auto driver = co_await drivers_.get(machine);
-  if (!driver) {
-    scratch.bmc_error = driver.error().text();
-    co_return;
-  }
-  auto limit = co_await (*driver)->power_limit();
-  if (limit) {
-    scratch.limit = seen_of(*limit);
-    co_return;
-  }
-  // What a refused command said before is the better reason.
-  const auto refusal = scratch.bmc_refusal;
-  const std::string said = scratch.bmc_error;
-  failed(name, limit.error(), scratch);
-  if (refusal) {
-    scratch.bmc_refusal = refusal;
-    scratch.bmc_error = said;
-  }
-}
-
-kube::Task<void> MachineReconciler::read_meter(std::shared_ptr<const NodePower> machine,
-                                               const NodeView& node, NodePowerStatus& status) {
-  const std::string name = machine->meta.name;
-  MeterDue& due = meter_due_[name];
-  const MonotonicPoint now = view_.clock().monotonic();
-  const bool reading = !agent_measures(node) && now >= due.reading;
-  if ((!reading && now < due.limit) || reading_ >= meter_options_.at_once) co_return;
-  ++reading_;
-  const struct Leave {
-    std::size_t& count;
-    ~Leave() { --count; }
-  } leave{reading_};
-  const std::string source = source_of(machine->spec.bmc.address);
-  const auto report = [&](const Result<void>& result) {
-    metrics_.add("kwatt_bmc_readings_total", "Readings asked of BMCs, by result.",
-                 {{"source", source}, {"result", result ? "ok" : "failed"}});
-    due.failures = result ? 0 : due.failures + 1;
-    Duration pause = meter_options_.interval;
-    if (!result) {
-      // What does not answer is left alone for longer and longer.
-      pause = exponential(meter_options_.interval, kLongestMeterPause, due.failures);
-      if (result.error().retry_after) pause = std::max(pause, *result.error().retry_after);
-      if (result.error().code == ErrorCode::unauthorized) drivers_.forget(name);
-      log::debug("BMC not read", {{"node", name}, {"error", result.error()}});
-    }
-    due.reading = view_.clock().monotonic() + pause;
-    return result.has_value();
-  };
-  auto driver = co_await drivers_.get(machine);
-  if (!driver) {
-    report(driver.error());
-    due.limit = due.reading;
-    co_return;
-  }
-  if (reading) {
-    auto power = co_await (*driver)->power_reading();
-    const Result<void> result = power ? Result<void>{} : Result<void>{power.error()};
-    if (!report(result)) {
-      due.limit = std::max(due.limit, due.reading);
-      co_return;
-    }
-    if (*power && !meters_.add(name, {view_.now(), **power, source})) {
-      metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                   {{"reason", "power_range"}});
-    }
-  }
-  if (view_.clock().monotonic() < due.limit) co_return;
-  auto limit = co_await (*driver)->power_limit();
-  due.limit = view_.clock().monotonic() + meter_options_.interval;
-  if (limit) {
-    const planner::SeenLimit seen = seen_of(*limit);
-    status.bmc.power_limit = true;
-    status.bmc.effective_cap_watts = seen.watts;
-    status.bmc.cap_min_watts = seen.lowest;
-    status.bmc.cap_max_watts = seen.highest;
-  } else if (limit.error().code == ErrorCode::unsupported) {
-    status.bmc.power_limit = false;
-    due.limit = view_.clock().monotonic() + kLimitPollWithout;
-  }
-}
-
-kube::Task<void> MachineReconciler::read_machine(std::shared_ptr<const NodePower> machine,
-                                                 Scratch& scratch) {
-  const std::string name = machine->meta.name;
-  auto driver = co_await drivers_.get(machine);
-  if (!driver) {
-    scratch.bmc_error = driver.error().text();
-    co_return;
-  }
-  auto state = co_await (*driver)->state();
-  if (!state) {
-    const auto refusal = scratch.bmc_refusal;
-    failed(name, state.error(), scratch);
-    // A state that cannot be read says nothing about what the machine takes.
-    scratch.bmc_refusal = refusal;
-    co_return;
-  }
-  scratch.machine = to_power_state(*state);
 }
 
 kube::Task<std::string> MachineReconciler::lease_renewed(std::string node) {
@@ -690,15 +473,15 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
     MonotonicPoint& last = last_poll_[name];
     if (last == MonotonicPoint{} || now - last >= kPollInterval) {
       last = now;
-      Scratch scratch;
-      co_await read_machine(machine, scratch);
-      if (const auto state = polled_state(status, scratch.machine)) status.power_state = *state;
+      BmcAnswers answers;
+      co_await calls_.read_state(machine, answers);
+      if (const auto state = polled_state(status, answers.machine)) status.power_state = *state;
     }
   } else if (status.power_state == PowerState::On) {
     status.power_state = PowerState::Unknown;
   }
   if (node.has_driver && status.power_state != PowerState::Off) {
-    co_await read_meter(machine, node, status);
+    co_await meter_.read(machine, node, status);
   }
   const Shown shown = shown_watts(node, view_.meter(name));
   const bool changed = status != machine->status;
@@ -715,10 +498,8 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
     if (!written) co_return written.error();
     if (callbacks_.pass_wanted) callbacks_.pass_wanted();
   }
-  const bool metered = node.has_driver && is_not_off(*machine) &&
-                       (!agent_measures(node) || machine->status.bmc.power_limit);
-  co_return ReconcileResult{metered ? std::min(kPollInterval, meter_options_.interval)
-                                    : kPollInterval};
+  const bool metered = BmcMeter::of_use(node, machine->status);
+  co_return ReconcileResult{metered ? std::min(kPollInterval, meter_.interval()) : kPollInterval};
 }
 
 }  // namespace kwatt::reconcilers

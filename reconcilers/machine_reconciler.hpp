@@ -12,8 +12,9 @@
 #include "kube/controller_loop.hpp"
 #include "kube/events.hpp"
 #include "planner/steps.hpp"
+#include "reconcilers/bmc_calls.hpp"
+#include "reconcilers/bmc_meter.hpp"
 #include "reconcilers/cluster_view.hpp"
-#include "reconcilers/drivers.hpp"
 
 namespace kwatt::reconcilers {
 
@@ -26,10 +27,6 @@ struct Intent {
   std::optional<api::NodeMemory> memory;  // next memory …
   api::NodeMemory memory_before;          // … if it still is this one
 };
-
-// May a destructive call start now? Asked right before each: leading, and far enough from the end
-// of the lease (design: fencing).
-using Fence = std::function<bool()>;
 
 // What became of an operation, in the words of logs and events.
 struct OperationEvent {
@@ -51,13 +48,6 @@ struct MachineEvents {
       operation;
 };
 
-// Readings of machines' BMCs: how often each is asked, and how many at the same time (a slow BMC
-// may keep a worker for minutes; the others go on).
-struct MeterOptions {
-  Duration interval = std::chrono::seconds{30};
-  std::size_t at_once = 8;
-};
-
 class MachineReconciler {
  public:
   // Readings go to `meters`.
@@ -77,12 +67,8 @@ class MachineReconciler {
   // What the last effects of a node's operation brought, fed into the next step.
   struct Scratch {
     std::string operation_id, step;
-    std::optional<api::PowerState> machine;
-    std::string bmc_error;
+    BmcAnswers bmc;
     std::vector<planner::EvictionResult> evictions;
-    std::optional<planner::Reason> bmc_refusal;
-    std::optional<planner::SeenLimit> limit;
-    bool reset_sent = false;
     std::string lease_at_step;  // renewTime of the kubelet's Lease when the step began
     // Forgets what belongs to an earlier operation or step.
     void follow(const api::Operation& operation);
@@ -104,16 +90,6 @@ class MachineReconciler {
                                                     const planner::NodeView& node);
   kube::Task<Result<void>> perform(planner::Effect effect, api::Operation operation,
                                    std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
-  kube::Task<Result<void>> reset(planner::ResetMachine reset, api::Operation operation,
-                                 std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
-  kube::Task<void> set_limit(planner::SetPowerLimit limit,
-                             std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
-  kube::Task<void> read_limit(std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
-  // Asks the BMC what the machine draws and how it is limited, if that is due.
-  kube::Task<void> read_meter(std::shared_ptr<const api::NodePower> machine,
-                              const planner::NodeView& node, api::NodePowerStatus& status);
-  void failed(const std::string& node, const Error& error, Scratch& scratch);
-  kube::Task<void> read_machine(std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
   kube::Task<std::string> lease_renewed(std::string node);
   kube::Task<void> answer_wake_test(std::shared_ptr<const api::NodePower> machine);
   // Records an event about the Node. Its uid is its name there, as the kubelet's own events have
@@ -126,9 +102,8 @@ class MachineReconciler {
 
   kube::Client& client_;
   ClusterView& view_;
-  Drivers& drivers_;
-  telemetry::MeterStore& meters_;
-  MeterOptions meter_options_;
+  BmcCalls calls_;
+  BmcMeter meter_;
   kube::EventRecorder& events_;
   Metrics& metrics_;
   Fence fence_;
@@ -136,13 +111,6 @@ class MachineReconciler {
   std::map<std::string, Intent> intents_;
   std::map<std::string, Scratch> scratch_;
   std::map<std::string, MonotonicPoint> last_poll_;  // of machines without an operation
-  // When a BMC is asked for its reading and its limit again, and how often it failed in a row.
-  struct MeterDue {
-    MonotonicPoint reading{}, limit{};
-    int failures = 0;
-  };
-  std::map<std::string, MeterDue> meter_due_;
-  std::size_t reading_ = 0;  // BMCs being read now
 };
 
 }  // namespace kwatt::reconcilers

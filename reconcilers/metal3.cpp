@@ -71,7 +71,7 @@ class Metal3Driver final : public hardware::PowerDriver {
     co_return std::optional<Milliwatts>{};
   }
 
-  kube::Task<Result<void>> set_power_limit(std::optional<Milliwatts>) override {
+  kube::Task<Result<void>> set_power_limit(std::optional<Milliwatts>, std::string) override {
     co_return fail(ErrorCode::unsupported, "Metal3 offers no power limit");
   }
 

@@ -64,7 +64,7 @@ class WakeOnLanDriver final : public hardware::PowerDriver {
     co_return std::optional<Milliwatts>{};
   }
 
-  kube::Task<Result<void>> set_power_limit(std::optional<Milliwatts>) override {
+  kube::Task<Result<void>> set_power_limit(std::optional<Milliwatts>, std::string) override {
     co_return fail(ErrorCode::unsupported,
                    "a machine that only knows wake-on-LAN has no power limit");
   }

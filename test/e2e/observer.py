@@ -10,6 +10,7 @@ from bed import Client
 from bed.client import ApiError
 from e2e import invariants
 from e2e.invariants import Sight
+from lab.physics import PACKAGE_IDLE
 
 EVERY = 0.25
 LEASE = ("kwatt-controller", "kwatt-system")
@@ -44,6 +45,13 @@ def most_watts(machine):
     if limits and all(limit < peak for limit in limits):
         caps.append(sum(limits) / 1e6 + now.wall_watts - sum(now.package_watts))
     return min([most, *caps])
+
+
+def cap_range(machine):
+    """The watts that the limiters of a machine's packages can be asked for, together with what the rest of it draws: from a
+    tenth of the packages' peak, what is taken where the kernel names no minimum, beside the least draw of the rest."""
+    peak, idle = machine.package_peak_uw / 1e6 * machine.spec.packages, machine.spec.curve[0]
+    return int(peak / 10 + idle * (1 - PACKAGE_IDLE)), int(machine.spec.curve[10])
 
 
 class Observer:
@@ -117,7 +125,7 @@ class Observer:
         for name, machine in room.machines.items():
             sight.states[name] = machine.state
             sight.most_watts[name] = most_watts(machine)
-            sight.hardware[name] = {"mhz": (machine.spec.min_mhz, machine.spec.max_mhz), "cap": machine.cap_range}
+            sight.hardware[name] = {"mhz": (machine.spec.min_mhz, machine.spec.max_mhz), "cap": cap_range(machine)}
 
     def _remember(self, sight):
         self._last = sight

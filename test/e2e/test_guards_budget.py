@@ -62,7 +62,9 @@ def request_of(case, machine):
 
 
 def caps(case, machines):
-    return [case.power(m).get("report", {}).get("effectiveCapWatts", 0) for m in machines]
+    """As of one moment: caps move from machine to machine, first down, then up."""
+    status = {m["metadata"]["name"]: m.get("status", {}) for m in case.bed.api.list("NodePower")}
+    return [status.get(m, {}).get("report", {}).get("effectiveCapWatts", 0) for m in machines]
 
 
 def test_caps_of_a_budget_outlive_agents_and_controller_and_other_caps_do_not(impatient):

@@ -77,7 +77,7 @@ hardware::Task<Result<std::string>> run(PowerDriver& driver, Command command) {
     std::optional<Milliwatts> limit;
     if (value) limit = watts(*value);
     if (value || command.argument == "none") {
-      done = co_await driver.set_power_limit(limit);
+      done = co_await driver.set_power_limit(limit, "op-1");
     } else {
       done = fail(ErrorCode::invalid_argument, "limit: a number of watts, or none");
     }

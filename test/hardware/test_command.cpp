@@ -51,8 +51,8 @@ case $1 in state) echo on;; power) echo 182.5;; esac)SH");
   CHECK(run(driver->reset(Reset::graceful_shutdown, "op-1")));
   CHECK(run(driver->reset(Reset::force_off, "op-1")));
   CHECK(*run(driver->power_reading()) == std::optional{Milliwatts{182'500}});
-  CHECK(run(driver->set_power_limit(Milliwatts{250'900})));
-  CHECK(run(driver->set_power_limit(std::nullopt)));
+  CHECK(run(driver->set_power_limit(Milliwatts{250'900}, "op-1")));
+  CHECK(run(driver->set_power_limit(std::nullopt, "op-1")));
   CHECK(log() ==
         "state node1\non node1\nsoft-off node1\noff node1\npower node1\nlimit node1 250\n"
         "unlimit node1\n");

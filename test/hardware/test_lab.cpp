@@ -37,9 +37,10 @@ TEST_CASE_FIXTURE(Fixture, "lab: resets and caps carry their bodies and the oper
   REQUIRE(bmc.run(driver->reset(Reset::graceful_shutdown, "op-9")));
   CHECK(bmc.requests().back().body == R"({"reset":"GracefulShutdown"})");
   CHECK(bmc.requests().back().headers.get("Kwatt-Operation-Id") == "op-9");
-  REQUIRE(bmc.run(driver->set_power_limit(watts(250))));
+  REQUIRE(bmc.run(driver->set_power_limit(watts(250), "op-1")));
+  CHECK(bmc.requests().back().headers.get("Kwatt-Operation-Id") == "op-1");
   CHECK(bmc.requests().back().body == R"({"watts":250.000})");
-  REQUIRE(bmc.run(driver->set_power_limit(std::nullopt)));
+  REQUIRE(bmc.run(driver->set_power_limit(std::nullopt, "op-1")));
   CHECK(bmc.requests().back().body == R"({"watts":null})");
 }
 
@@ -50,7 +51,7 @@ TEST_CASE_FIXTURE(Fixture, "lab: refusals and broken answers are told apart") {
   CHECK(busy.error().code == ErrorCode::conflict);
   CHECK(busy.error().server_text == "the machine is shutting down");
   bmc.on("PUT /machines/n1/cap", 400, R"({"error":"outside"})");
-  CHECK(bmc.run(driver->set_power_limit(watts(1))).error().code == ErrorCode::out_of_range);
+  CHECK(bmc.run(driver->set_power_limit(watts(1), "op-1")).error().code == ErrorCode::out_of_range);
   const struct {
     int status;
     const char* body;

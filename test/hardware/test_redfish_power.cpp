@@ -30,7 +30,7 @@ struct Fixture {
   Result<std::optional<Milliwatts>> reading() { return bmc.run(driver->power_reading()); }
   Result<PowerLimit> limit() { return bmc.run(driver->power_limit()); }
   Result<void> set(std::optional<Milliwatts> watts) {
-    return bmc.run(driver->set_power_limit(watts));
+    return bmc.run(driver->set_power_limit(watts, "op-1"));
   }
 };
 

@@ -251,6 +251,20 @@ TEST_CASE("headroom is kept by what remains") {
   CHECK(run(w, spec).refusal("n1") == Reason::Headroom);
 }
 
+TEST_CASE("what moves to nodes of no policy takes nothing of the policy's headroom") {
+  World w;
+  w.node("n1");
+  w.node("others").cpu(32);
+  pods(w, "n1", "a", 2, 250);
+  pods(w, "others", "b", 9, 100);
+  api::EnergyPolicySpec spec = fewest();
+  spec.power_on.headroom = {0, 0};
+  spec.power_off.min_awake = 0;
+  OnePass p{w.snapshot(), spec};
+  p.selected = {"n1"};
+  CHECK(Outcome{migrate(p.pass)}.emptied() == Names{"n1"});
+}
+
 TEST_CASE("the load that moves must not drive the others above highUtilizationPercent") {
   World w;
   w.node("n1").utilization(40);

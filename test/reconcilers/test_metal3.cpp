@@ -181,7 +181,7 @@ TEST_CASE_FIXTURE(Fixture, "metal3: hosts that are somebody else's business are 
 
 TEST_CASE_FIXTURE(Fixture, "metal3: there are no readings and no limits") {
   CHECK_FALSE(test::run_task(io, driver->power_reading())->has_value());
-  const auto limited = test::run_task(io, driver->set_power_limit(watts(100)));
+  const auto limited = test::run_task(io, driver->set_power_limit(watts(100), "op-1"));
   REQUIRE_FALSE(limited);
   CHECK(limited.error().code == ErrorCode::unsupported);
 }

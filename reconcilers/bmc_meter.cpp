@@ -1,0 +1,114 @@
+#include "reconcilers/bmc_meter.hpp"
+
+#include <algorithm>
+
+#include "base/backoff.hpp"
+#include "base/log.hpp"
+#include "reconcilers/bmc_calls.hpp"
+
+namespace kwatt::reconcilers {
+namespace {
+
+using api::NodePower;
+using planner::NodeView;
+
+// A BMC that does not answer is asked for its reading at least this often, and one without a power
+// limit for its limit (a firmware update may bring one).
+constexpr Duration kLongestPause = std::chrono::minutes{30};
+constexpr Duration kLimitPollWithout = std::chrono::minutes{10};
+
+// "redfish" of redfish+https://…
+std::string source_of(const NodePower& machine) {
+  const std::string& address = machine.spec.bmc.address;
+  return address.substr(0, address.find_first_of("+:"));
+}
+
+// Does the node's agent measure power itself?
+bool agent_measures(const NodeView& node) {
+  return !node.samples.empty() && node.samples.back().has_power && !node.samples.back().from_bmc;
+}
+
+}  // namespace
+
+BmcMeter::BmcMeter(Drivers& drivers, telemetry::MeterStore& meters, MeterOptions options,
+                   Metrics& metrics, const Clock& clock)
+    : drivers_(drivers), meters_(meters), options_(options), metrics_(metrics), clock_(clock) {}
+
+bool BmcMeter::of_use(const NodeView& node, const api::NodePowerStatus& status) {
+  return node.has_driver && status.power_state != api::PowerState::Off &&
+         (!agent_measures(node) || status.bmc.power_limit);
+}
+
+void BmcMeter::forget(const std::string& machine) {
+  due_.erase(machine);
+  meters_.forget(machine);
+}
+
+kube::Task<void> BmcMeter::read(std::shared_ptr<const NodePower> machine, const NodeView& node,
+                                api::NodePowerStatus& status) {
+  const std::string name = machine->meta.name;
+  // A copy: the machine may be forgotten while its BMC thinks.
+  Due due = due_[name];
+  const MonotonicPoint now = clock_.monotonic();
+  const bool reading = !agent_measures(node) && now >= due.reading;
+  if ((!reading && now < due.limit) || reading_ >= options_.at_once) co_return;
+  ++reading_;
+  const struct Leave {
+    std::size_t& count;
+    ~Leave() { --count; }
+  } leave{reading_};
+  const auto driver = co_await drivers_.get(machine);
+  if (!driver) {
+    note(*machine, driver.error(), due);
+    due.limit = due.reading;
+    due_[name] = due;
+    co_return;
+  }
+  bool answers = true;
+  if (reading) {
+    const auto power = co_await (*driver)->power_reading();
+    answers = note(*machine, power ? Result<void>{} : Result<void>{power.error()}, due);
+    if (!answers) due.limit = std::max(due.limit, due.reading);
+    if (answers && *power && !meters_.add(name, {clock_.now(), **power, source_of(*machine)})) {
+      metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
+                   {{"reason", "power_range"}});
+    }
+  }
+  if (answers && clock_.monotonic() >= due.limit) {
+    co_await read_limit(*driver, due, status.bmc);
+  }
+  due_[name] = due;
+}
+
+kube::Task<void> BmcMeter::read_limit(std::shared_ptr<hardware::PowerDriver> driver, Due& due,
+                                      api::BmcStatus& bmc) {
+  const auto limit = co_await driver->power_limit();
+  due.limit = clock_.monotonic() + options_.interval;
+  if (limit) {
+    const planner::SeenLimit seen = seen_of(*limit);
+    bmc.power_limit = true;
+    bmc.effective_cap_watts = seen.watts;
+    bmc.cap_min_watts = seen.lowest;
+    bmc.cap_max_watts = seen.highest;
+  } else if (limit.error().code == ErrorCode::unsupported) {
+    bmc.power_limit = false;
+    due.limit = clock_.monotonic() + kLimitPollWithout;
+  }
+}
+
+bool BmcMeter::note(const NodePower& machine, const Result<void>& result, Due& due) {
+  metrics_.add("kwatt_bmc_readings_total", "Readings asked of BMCs, by result.",
+               {{"source", source_of(machine)}, {"result", result ? "ok" : "failed"}});
+  due.failures = result ? 0 : due.failures + 1;
+  Duration pause = options_.interval;
+  if (!result) {
+    pause = exponential(options_.interval, kLongestPause, due.failures);
+    if (result.error().retry_after) pause = std::max(pause, *result.error().retry_after);
+    if (result.error().code == ErrorCode::unauthorized) drivers_.forget(machine.meta.name);
+    log::debug("BMC not read", {{"node", machine.meta.name}, {"error", result.error()}});
+  }
+  due.reading = clock_.monotonic() + pause;
+  return result.has_value();
+}
+
+}  // namespace kwatt::reconcilers

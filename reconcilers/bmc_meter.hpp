@@ -1,0 +1,58 @@
+#pragma once
+// Asks the BMCs of running machines what they draw and how they are limited, each in its turn.
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/metrics.hpp"
+#include "planner/snapshot.hpp"
+#include "reconcilers/drivers.hpp"
+#include "telemetry/meter_store.hpp"
+
+namespace kwatt::reconcilers {
+
+// How often each BMC is asked, and how many at the same time (a slow BMC may keep a worker for
+// minutes; the others go on).
+struct MeterOptions {
+  Duration interval = std::chrono::seconds{30};
+  std::size_t at_once = 8;
+};
+
+// Single-threaded, on the controller's strand; all references outlive it.
+class BmcMeter {
+ public:
+  // Readings go to `meters`.
+  BmcMeter(Drivers& drivers, telemetry::MeterStore& meters, MeterOptions options, Metrics& metrics,
+           const Clock& clock);
+
+  // Asks for what is due: the reading, where the agent does not measure itself, and the limit,
+  // which goes into `status`. A BMC that does not answer is left alone for longer and longer.
+  kube::Task<void> read(std::shared_ptr<const api::NodePower> machine,
+                        const planner::NodeView& node, api::NodePowerStatus& status);
+  // Is there anything to ask this machine for, now and then?
+  static bool of_use(const planner::NodeView& node, const api::NodePowerStatus& status);
+  Duration interval() const { return options_.interval; }
+  void forget(const std::string& machine);
+
+ private:
+  // When a BMC is asked again, and how often it failed in a row.
+  struct Due {
+    MonotonicPoint reading{}, limit{};
+    int failures = 0;
+  };
+  // Takes note of a reading's result; true: it was one.
+  bool note(const api::NodePower& machine, const Result<void>& result, Due& due);
+  kube::Task<void> read_limit(std::shared_ptr<hardware::PowerDriver> driver, Due& due,
+                              api::BmcStatus& bmc);
+
+  Drivers& drivers_;
+  telemetry::MeterStore& meters_;
+  MeterOptions options_;
+  Metrics& metrics_;
+  const Clock& clock_;
+  std::map<std::string, Due> due_;
+  std::size_t reading_ = 0;  // BMCs being read now
+};
+
+}  // namespace kwatt::reconcilers
