@@ -110,5 +110,9 @@ def test_bmcs_that_break_the_rules_leave_their_machines_on_with_reason_and_event
         name = names[faults.index(fault)]
         assert words in told[name], (fault, told[name])
     # The one that accepts everything and does nothing takes its time: both patiences must pass.
+    case.wait(lambda: [e for e in events(deaf) if e["reason"] == "BMCError"
+                       and "does not go off although its controller accepts" in e.get("message", "")], 180,
+              "an event of the machine that does not go off")
+    case.wait(lambda: not case.node(deaf)["spec"].get("unschedulable"), 30, f"{deaf} to be schedulable")
     assert case.site.room.machine(deaf)["state"] == "On"
     case.bed.kubectl("delete", "secret", "-n", "kwatt-system", case.name)
