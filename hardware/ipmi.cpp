@@ -78,6 +78,15 @@ class IpmiDriver final : public PowerDriver {
     co_return ipmi::sensor_reading(*sensors);
   }
 
+  // DCMI tells the limit, but not the range that it may have.
+  Task<Result<PowerLimit>> power_limit() override {
+    const auto now = co_await limit_now();
+    if (!now) co_return now.error();
+    PowerLimit limit;
+    if (now->active) limit.limit = now->power;
+    co_return limit;
+  }
+
   Task<Result<void>> set_power_limit(std::optional<Milliwatts> limit,
                                      std::string /*operation_id*/) override {
     if (!limit) co_return co_await deactivate();

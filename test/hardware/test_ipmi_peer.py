@@ -76,11 +76,13 @@ def test_the_dcmi_reading_is_the_machines_draw(sim, probe):
 def test_a_limit_is_set_activated_and_given_up(sim, probe):
     assert probe("limit", "220") == "ok"
     assert sim.limit() == (220, True)
+    assert probe("limit") == "220000 mW of none to none"
     assert "Power Limit Active" in sim.ipmitool("dcmi", "power", "get_limit").stdout  # others see the same
     assert probe("limit", "10", check=False).startswith("out_of_range")
     assert sim.limit() == (220, True)
     assert probe("limit", "none") == "ok"
     assert sim.limit() == (220, False)
+    assert probe("limit") == "none of none to none"
     assert probe("limit", "none") == "ok"
 
 
@@ -92,6 +94,7 @@ def test_without_dcmi_the_power_sensors_are_read(tmp_path):
         probe = Probe(tmp_path, sim.address, f"{sim.USER}:{sim.PASSWORD}")
         assert probe("watts") == "190000 mW"
         assert probe("limit", "200", check=False).startswith("unsupported")
+        assert probe("limit", check=False).startswith("unsupported")
     finally:
         sim.stop()
 
