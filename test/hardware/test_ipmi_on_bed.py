@@ -11,7 +11,9 @@ if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
 from ipmi_sim import IpmiSim  # noqa: E402
-from on_bed import off_and_on_again  # noqa: E402
+from on_bed import off_and_on_again  # noqa: E402 (it makes the packages below known)
+from e2e.case import Case  # noqa: E402
+from e2e.test_frequency_and_power import CAPPING, LAB_MODEL  # noqa: E402
 from lab.site import NAMESPACE, Site  # noqa: E402
 
 
@@ -39,9 +41,17 @@ class Mains(threading.Thread):
 
 @pytest.fixture
 def site(tmp_path):
-    with Site(tmp_path / "site", agents=False, redfish=False) as site:
+    with Site(tmp_path / "site", redfish=False) as site:
         site.start_controller()
         yield site
+
+
+def create_secret(site, sim):
+    data = {key: base64.b64encode(value.encode()).decode()
+            for key, value in (("username", sim.USER), ("password", sim.PASSWORD))}
+    site.bed.api.create({"apiVersion": "v1", "kind": "Secret",
+                         "metadata": {"name": "ipmi", "namespace": NAMESPACE}, "data": data})
+    return {"address": sim.address, "credentialsSecretRef": {"name": "ipmi"}}
 
 
 def test_a_machine_goes_off_and_comes_back_and_no_log_has_the_password(site, tmp_path):
@@ -49,14 +59,35 @@ def test_a_machine_goes_off_and_comes_back_and_no_log_has_the_password(site, tmp
     sim = IpmiSim(tmp_path / "sim", dcmi=False)
     mains = Mains(site, sim, "ipmi-2")
     try:
-        data = {key: base64.b64encode(value.encode()).decode()
-                for key, value in (("username", sim.USER), ("password", sim.PASSWORD))}
-        site.bed.api.create({"apiVersion": "v1", "kind": "Secret",
-                             "metadata": {"name": "ipmi", "namespace": NAMESPACE}, "data": data})
+        bmc = create_secret(site, sim)
         mains.start()
-        off_and_on_again(site, "ipmi", {"address": sim.address, "credentialsSecretRef": {"name": "ipmi"}})
+        off_and_on_again(site, "ipmi", bmc)
         assert sim.asked() == ["set shutdown 1", "set power 1"]
         assert sim.PASSWORD not in site.controller.log_path.read_text()
     finally:
         mains.stop()
+        sim.stop()
+
+
+def test_a_machine_is_measured_and_capped_through_dcmi_and_released(site, tmp_path):
+    """Its agent can neither measure nor cap; what it draws is what the simulator says."""
+    (tmp_path / "sim").mkdir()
+    sim = IpmiSim(tmp_path / "sim")
+    case = Case(site, "ipmi-cap")
+    try:
+        sim.set_watts("draw", 400)
+        machine, = case.add_machines(1, bmc=None, model=LAB_MODEL, rapl=False, hwmon=False)
+        site.bed.api.patch("NodePower", machine, {"spec": {"bmc": create_secret(site, sim)}})
+        case.wait(lambda: case.power(machine).get("wattsSource") == "ipmi", 40, "a reading")
+        assert case.power(machine)["watts"] == 400
+        case.apply_policy(CAPPING)
+        case.wait(lambda: sim.limit() == (324, True), 60, "the limit in the management controller")
+        case.wait(lambda: case.power(machine)["bmc"].get("effectiveCapWatts") == 324, 30, "the limit to be read back")
+        sim.set_watts("draw", 120)
+        case.wait(lambda: sim.limit() == (324, False), 60, "the limit to be given up")
+        case.wait(lambda: not case.power(machine)["bmc"].get("originalKnown"), 30, "nothing of ours to be left")
+    except AssertionError:
+        print(case.story())
+        raise
+    finally:
         sim.stop()
