@@ -192,12 +192,10 @@ class Site:
                                          annotations=annotations, taints=taints, kwok=on))
         if self._agents:
             self._write_agent_files(name)
-        document = self.room.add_machine(name, cpus=cpu, **machine)
+        self.room.add_machine(name, cpus=cpu, **machine)
         spec: dict[str, Any] = {}
         if bmc:
-            spec["bmc"] = {"address": document["power" if bmc == "lab" else "redfish"]}
-            if bmc == "redfish":
-                spec["bmc"].update(credentialsSecretRef={"name": "bmc"}, caSecretRef={"name": "bmc-ca"})
+            spec["bmc"] = self.bmc_of(name, bmc)
         if model:
             spec["model"] = model
         if spec:
@@ -210,6 +208,14 @@ class Site:
                 self.bed.api.patch("NodePower", name, {"spec": spec})
         if on and wait:
             self.bed.wait_node_ready(name)
+
+    def bmc_of(self, name: str, kind: str) -> dict[str, Any]:
+        """NodePower.spec.bmc of a machine, by the lab's own protocol ("lab") or by Redfish ("redfish"); what the other
+        one does not need is null, so that it can be patched in."""
+        redfish = kind == "redfish"
+        return {"address": self.room.machine(name)["redfish" if redfish else "power"],
+                "credentialsSecretRef": {"name": "bmc"} if redfish else None,
+                "caSecretRef": {"name": "bmc-ca"} if redfish else None}
 
     def add_machines(self, *machines: dict[str, Any]) -> None:
         """Several add_machine() at once, each given as its keywords."""

@@ -49,6 +49,7 @@ kube::Task<void> BmcMeter::read(std::shared_ptr<const NodePower> machine, const 
   const std::string name = machine->meta.name;
   // A copy: the machine may be forgotten while its BMC thinks.
   Due due = due_[name];
+  if (due.address != machine->spec.bmc.address) due = {.address = machine->spec.bmc.address};
   const MonotonicPoint now = clock_.monotonic();
   const bool reading = !agent_measures(node) && now >= due.reading;
   if ((!reading && now < due.limit) || reading_ >= options_.at_once) co_return;

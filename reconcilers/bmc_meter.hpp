@@ -38,6 +38,7 @@ class BmcMeter {
  private:
   // When a BMC is asked again, and how often it failed in a row.
   struct Due {
+    std::string address;  // that of another BMC starts anew
     MonotonicPoint reading{}, limit{};
     int failures = 0;
   };

@@ -118,6 +118,11 @@ class Capping(Scenario):
 class Limit(Capping):
     """The same by the limit of the machine's BMC."""
 
+    def prepare(self, yard):
+        super().prepare(yard)
+        yard.bmcs("redfish", "m1")
+        yard.wait(lambda: yard.power("m1").get("bmc", {}).get("powerLimit"), "the BMC to tell its limit")
+
     def act(self, yard):
         yard.apply_policy(PAIR, {**CAPPING, "capping": {**CAPPING["capping"], "method": "BMC"}})
 

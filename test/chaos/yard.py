@@ -33,7 +33,7 @@ class Yard:
 
     def __init__(self, directory=None):
         os.environ["KWATT_RESTORE_AFTER"] = f"{RESTORE_AFTER}s"
-        self.site = Site(directory, redfish=False, timers=Timers(node_lease_seconds=4, node_monitor_grace="6s"))
+        self.site = Site(directory, timers=Timers(node_lease_seconds=4, node_monitor_grace="6s"))
         self._wanted, self._lives, self._lock = False, 0, threading.RLock()
         self._ended = threading.Event()
         self.peak = {}
@@ -138,6 +138,11 @@ class Yard:
         for machine in self.MACHINES:
             self.api.patch("NodePower", machine, {"spec": {"model": model}})
 
+    def bmcs(self, kind, *machines):
+        """They are reached by this protocol from now on: "lab" or "redfish"."""
+        for machine in machines:
+            self.api.patch("NodePower", machine, {"spec": {"bmc": self.site.bmc_of(machine, kind)}})
+
     def load(self, **percents):
         for machine, percent in percents.items():
             self.site.room.set_load(machine, percent)
@@ -219,7 +224,9 @@ class Yard:
             self.site.room.set_load(machine, 1)
             # By hand only where a scenario says so; the agent's report stays, it is not ours to reset.
             self.api.annotate("Node", machine, {BY_HAND: None})
-            self.api.patch("NodePower", machine, {"status": {"memory": None, "decision": None}}, subresource="status")
+            self.api.patch("NodePower", machine, {"status": {"memory": None, "decision": None, "bmc": None}},
+                           subresource="status")
         self.models(CHEAP_TO_BOOT)
+        self.bmcs("lab", *self.MACHINES)
         self.wait(lambda: all(objects.node_is_ready(self.api.get("Node", m)) for m in self.MACHINES), "nodes Ready")
         self.proxy.forget()
