@@ -319,6 +319,8 @@ net::Task<void> Program::Impl::passes() {
     const auto took = std::chrono::ceil<Duration>(clock.monotonic() - started);
     if (stopping || lost) break;
     co_await net::sleep(kPassGap);
+    // Nobody is told twice: what came during the sleep must not be waited for.
+    if (stopping || lost) break;
     if (!pass_wanted && due > took + kPassGap) {
       co_await pass_signal.wait_for(due - took - kPassGap);
     }
