@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "api/reason.hpp"
+#include "api/state_words.hpp"
 #include "cli/explain.hpp"
 #include "cli/output.hpp"
 #include "cli/reasons.hpp"
-#include "cli/words.hpp"
 #include "planner/destinations.hpp"
 #include "planner/plan.hpp"
 #include "planner/propose.hpp"
@@ -301,7 +301,7 @@ Explanation explain_node(const NodeFacts& facts, TimePoint now) {
   out.name = facts.name;
   out.events = event_lines(facts.events);
   if (!facts.machine) {
-    out.state = word(PowerState::Unknown);
+    out.state = to_string(PowerState::Unknown);
     out.sentence = fmt::format(
         "node {} is left alone because no policy selects it and no agent reports from it",
         facts.name);
@@ -309,7 +309,7 @@ Explanation explain_node(const NodeFacts& facts, TimePoint now) {
     add_node(c, out.facts);
     return out;
   }
-  out.state = word(c.status.power_state);
+  out.state = to_string(c.status.power_state);
   out.reason = decision.reason;
   out.policy = decision.policy;
   out.message = decision.message;

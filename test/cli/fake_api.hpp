@@ -9,27 +9,9 @@
 
 #include "api/encode.hpp"
 #include "cli/program.hpp"
+#include "test/support/stub_client.hpp"
 
 namespace kwatt::cli {
-
-class FakeStream final : public net::BodyStream {
- public:
-  FakeStream(int status, std::string body) : status_(status), body_(std::move(body)) {}
-  int status() const override { return status_; }
-  const net::Headers& headers() const override { return headers_; }
-  net::Task<Result<std::string_view>> read_some(Duration) override {
-    if (read_) co_return std::string_view();
-    read_ = true;
-    co_return std::string_view(body_);
-  }
-  net::Task<Result<std::string>> read_all(std::size_t, Duration) override { co_return body_; }
-
- private:
-  int status_;
-  std::string body_;
-  net::Headers headers_;
-  bool read_ = false;
-};
 
 // What tests fill, and look at afterwards; outlives the clients made for it.
 struct FakeCluster {
@@ -50,7 +32,7 @@ struct FakeCluster {
   }
 };
 
-class FakeApi final : public kube::Client {
+class FakeApi final : public test::StubClient {
  public:
   explicit FakeApi(FakeCluster& cluster) : cluster_(cluster) {}
 
@@ -76,31 +58,15 @@ class FakeApi final : public kube::Client {
     for (const auto& [path, json] : cluster_.objects) {
       if (path.starts_with(prefix)) items += (items.empty() ? "" : ",") + json;
     }
-    std::unique_ptr<net::BodyStream> stream = std::make_unique<FakeStream>(
-        200, R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[)" + items + "]}");
+    auto body = std::make_shared<test::MemoryBody>();
+    body->add(R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[)" + items + "]}");
+    body->end();
+    std::unique_ptr<net::BodyStream> stream =
+        std::make_unique<test::MemoryStream>(200, std::move(body));
     co_return std::move(stream);
   }
 
-  kube::Task<Result<std::string>> create(const kube::Resource&, std::string, std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<std::string>> replace(const kube::Resource&, kube::Name, std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<std::string>> replace_status(const kube::Resource&, kube::Name,
-                                                 std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<void>> remove(const kube::Resource&, kube::Name, std::string) override {
-    return refuse<void>();
-  }
-  kube::Task<Result<void>> evict(kube::Name, std::string) override { return refuse<void>(); }
-
  private:
-  template <class T>
-  static kube::Task<Result<T>> refuse() {
-    co_return fail(ErrorCode::forbidden, "not what this program may do");
-  }
   Result<std::string> find(const std::string& path) const {
     if (cluster_.failure) return *cluster_.failure;
     const auto found = cluster_.objects.find(path);
