@@ -163,7 +163,10 @@ def test_errors_say_what_was_wrong_and_have_their_status(site, cli, tmp_path):
     assert failed("hold", "nobody") == (1, "error: there is no node nobody\n")
     assert failed("fly")[0] == 2
     assert failed("status", "--context", "elsewhere")[1].startswith('error: no context "elsewhere" in kubeconfig ')
-    assert "none of the kubeconfig files" in failed("status", "--kubeconfig", str(tmp_path / "none"))[1]
+    none = str(tmp_path / "none")
+    assert f"kubeconfig: cannot read {none}: No such file or directory" in failed("status", "--kubeconfig", none)[1]
+    nowhere = Cli(site, f"{none}:{none}-either")
+    assert f"none of the kubeconfig files {none}:{none}-either exists" in failed("status", cli=nowhere)[1]
     stranger = Cli(site, site.bed.kubeconfig_for("jo"))
     code, said = failed("status", cli=stranger)
     assert code == 1 and 'energypolicies.kwatt.dev is forbidden: User "jo" cannot list' in said

@@ -117,8 +117,11 @@ class Case:
     # ---- waiting ------------------------------------------------------------------------------------------
 
     def wait(self, condition, seconds, what):
+        def met():
+            self.site.restart_controllers()
+            return condition()
         try:
-            return wait_until(condition, seconds, what, every=0.2)
+            return wait_until(met, seconds, what, every=0.2)
         except TimeoutError as error:
             raise AssertionError(f"{error}") from None
 
