@@ -21,9 +21,14 @@ struct FakeCluster {
     bool operator==(const Patch&) const = default;
   };
   std::vector<Patch> patches;
+  std::vector<Patch> posts;        // creates
   std::vector<std::string> lists;  // paths with queries
   std::function<void()> on_get;    // before a get is answered
   std::optional<Error> failure;    // of every call
+  // What is no object: answers to Session::fetch, and what was asked.
+  net::Response fetched;
+  std::vector<std::string> fetches;
+  net::Headers fetch_headers;  // of the last one
 
   template <class T>
   void add(const kube::Resource& resource, const T& object,
@@ -48,6 +53,14 @@ class FakeApi final : public test::StubClient {
     if (!there) co_return there;
     if (type != PatchType::merge) co_return fail(ErrorCode::forbidden, "only merge patches");
     cluster_.patches.push_back({path, body});
+    co_return there;
+  }
+  // What a create answers stands in `objects`, under the path of the collection.
+  kube::Task<Result<std::string>> create(const kube::Resource& resource, std::string namespace_name,
+                                         std::string body) override {
+    const std::string path = kube::path_of(resource, namespace_name);
+    auto there = find(path);
+    if (there) cluster_.posts.push_back({path, body});
     co_return there;
   }
   kube::Task<Result<std::unique_ptr<net::BodyStream>>> open(std::string path_and_query) override {
@@ -77,6 +90,14 @@ class FakeApi final : public test::StubClient {
   FakeCluster& cluster_;
 };
 
+inline net::Task<Result<net::Response>> fetched(FakeCluster& cluster, std::string path,
+                                                net::Headers headers) {
+  cluster.fetches.push_back(std::move(path));
+  cluster.fetch_headers = std::move(headers);
+  if (cluster.failure) co_return *cluster.failure;
+  co_return cluster.fetched;
+}
+
 // One call of the program.
 struct Called {
   int status = 0;
@@ -91,6 +112,9 @@ inline Called call(FakeCluster& cluster, const Clock& clock,
                 Connection connection;
                 connection.client = std::make_unique<FakeApi>(cluster);
                 connection.namespace_name = "shop";
+                connection.fetch = [&cluster](std::string path, net::Headers headers) {
+                  return fetched(cluster, std::move(path), std::move(headers));
+                };
                 return connection;
               }};
   Called called;
