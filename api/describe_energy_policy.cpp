@@ -19,6 +19,10 @@ struct Words<WakeTest> {
   static constexpr std::array<std::string_view, 3> words{"Auto", "Manual", "Skip"};
 };
 
+std::string_view to_string(WakeTest test) {
+  return word_of(test);
+}
+
 template <>
 struct Words<MigrationStrategy> {
   static constexpr std::array<std::string_view, 2> words{"FewestPods", "BestSaving"};

@@ -11,6 +11,7 @@ std::string_view to_string(PowerState state);    // "PoweringOn"
 std::string_view to_string(Desired desired);     // "Keep"
 std::string_view to_string(OperationKind kind);  // "PowerOff"
 std::string_view to_string(Mode mode);           // "Enforce"
+std::string_view to_string(WakeTest test);       // "Auto"
 
 // "node a is …", "a … of policy p".
 std::string_view phrase(PowerState state);    // "being switched on"

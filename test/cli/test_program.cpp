@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "cli/complete.hpp"
@@ -179,6 +181,21 @@ TEST_SUITE("cli") {
           Words{"/api/v1/pods?limit=500&fieldSelector=spec.nodeName%3Dn1",
                 "/apis/events.k8s.io/v1/namespaces/default/events?limit=500&fieldSelector="
                 "regarding.kind%3DNode%2Cregarding.name%3Dn1"});
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "why counts the pods that wait, where they are the reason") {
+    cluster.add(node_powers(), machine("n2", PowerState::On, "PendingPods"));
+    for (const std::string name : {"a", "b"}) {
+      cluster.objects["/api/v1/pods/" + name] =
+          R"({"metadata":{"name":")" + name +
+          R"(","namespace":"shop","uid":"u"},"status":{"phase":"Pending","conditions":[{"type":)"
+          R"("PodScheduled","status":"False","reason":"Unschedulable"}]}})";
+    }
+    CHECK((*this)({"why", "n2"})
+              .out.starts_with(
+                  "node n2 is on because 2 pods are waiting for room (PendingPods), for 5 min."));
+    CHECK(std::count(cluster.lists.begin(), cluster.lists.end(),
+                     "/api/v1/pods?limit=500&fieldSelector=spec.nodeName%3D") == 1);
   }
 
   TEST_CASE_FIXTURE(Fixture, "why of a bare name that is no node's is that of a policy") {
