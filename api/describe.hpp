@@ -27,6 +27,11 @@ struct Describe;  // specialize for structs: name, fields
 template <class E>
 struct Words;  // specialize for enums: static constexpr std::array<std::string_view, N> words
 
+template <class E>
+constexpr std::string_view word_of(E value) {
+  return Words<E>::words[static_cast<std::size_t>(value)];
+}
+
 namespace describe {
 
 template <class T>

@@ -1,6 +1,7 @@
 // The JSON shape of EnergyPolicy. crds/energypolicies.yaml says the same; a test compares them.
 #include "api/describe_meta.hpp"
 #include "api/energy_policy.hpp"
+#include "api/state_words.hpp"
 
 namespace kwatt::api {
 
@@ -8,10 +9,20 @@ template <>
 struct Words<Mode> {
   static constexpr std::array<std::string_view, 2> words{"Recommend", "Enforce"};
 };
+
+std::string_view to_string(Mode mode) {
+  return word_of(mode);
+}
+
 template <>
 struct Words<WakeTest> {
   static constexpr std::array<std::string_view, 3> words{"Auto", "Manual", "Skip"};
 };
+
+std::string_view to_string(WakeTest test) {
+  return word_of(test);
+}
+
 template <>
 struct Words<MigrationStrategy> {
   static constexpr std::array<std::string_view, 2> words{"FewestPods", "BestSaving"};

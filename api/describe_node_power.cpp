@@ -1,6 +1,7 @@
 // The JSON shape of NodePower. crds/nodepowers.yaml says the same; a test compares them.
 #include "api/describe_meta.hpp"
 #include "api/node_power.hpp"
+#include "api/state_words.hpp"
 
 namespace kwatt::api {
 
@@ -22,6 +23,16 @@ struct Words<OperationKind> {
   static constexpr std::array<std::string_view, 7> words{
       "None", "PowerOff", "PowerOn", "Migrate", "SetFrequency", "SetCap", "Release"};
 };
+
+std::string_view to_string(PowerState state) {
+  return word_of(state);
+}
+std::string_view to_string(Desired desired) {
+  return word_of(desired);
+}
+std::string_view to_string(OperationKind kind) {
+  return word_of(kind);
+}
 
 // ---- spec: every setting is written.
 template <>

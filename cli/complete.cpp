@@ -51,8 +51,14 @@ Expected values_of(const CLI::Option& option) {
   if (name == "POLICY") return {{}, Names::policies};
   if (name == "WHAT") return {{}, Names::subjects};
   if (name == "SHELL") return {{"bash"}, Names::none};
-  if (option.check_name("--output")) return {{"json", "table", "yaml"}, Names::none};
-  return {};
+  if (option.check_name("--policy")) return {{}, Names::policies};
+  // "table|json|yaml": one of these words.
+  Expected expected;
+  std::istringstream words(option.get_type_name());
+  for (std::string word; std::getline(words, word, '|');) expected.words.push_back(word);
+  if (expected.words.size() < 2) return {};
+  std::sort(expected.words.begin(), expected.words.end());
+  return expected;
 }
 
 kube::Task<Result<int>> print_names(Session& session, Names names, std::string prefix) {

@@ -38,6 +38,7 @@ struct NodeFacts {
   std::optional<api::NodePower> machine;
   std::optional<api::EnergyPolicy> policy;  // that decision.policy names
   std::vector<api::Pod> pods;               // bound to the node
+  std::optional<std::int64_t> pending;      // pods that fit nowhere, in the whole cluster
   std::vector<EventView> events;            // about the node
 };
 Explanation explain_node(const NodeFacts& facts, TimePoint now);

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "api/reason.hpp"
-#include "cli/explain.hpp"
+#include "api/state_words.hpp"
+#include "cli/node_case.hpp"
 #include "cli/output.hpp"
 #include "cli/reasons.hpp"
-#include "cli/words.hpp"
-#include "planner/destinations.hpp"
 #include "planner/plan.hpp"
 #include "planner/propose.hpp"
 
@@ -18,115 +17,8 @@ using api::PowerState;
 using api::Reason;
 using planner::Override;
 
-// The objects of one node with their absences filled in, so that each sentence can just look.
-struct Case {
-  const NodeFacts& facts;
-  TimePoint now;
-  api::NodePowerStatus status{};
-  api::EnergyPolicySpec spec{};
-  Override held{};
-  std::int64_t pods = 0;
-
-  Case(const NodeFacts& given, TimePoint at) : facts(given), now(at) {
-    if (facts.machine) status = facts.machine->status;
-    if (facts.policy) spec = facts.policy->spec;
-    if (facts.node) {
-      planner::NodeView view;
-      view.node = std::make_shared<const api::Node>(*facts.node);
-      held = planner::override_of(view, now);
-    }
-    pods = std::count_if(facts.pods.begin(), facts.pods.end(),
-                         [](const api::Pod& pod) { return pod.workload(); });
-  }
-  std::string since(const std::optional<TimePoint>& when) const {
-    return when ? human(now - *when) : "an unknown time";
-  }
-};
-
-std::string operation_clause(const Case& c) {
-  const api::Operation& operation = c.status.operation;
-  if (operation.id.empty()) return "";
-  std::string text = fmt::format(": {} at step {}", phrase(operation.kind), operation.step);
-  if (operation.step_started_at) text += fmt::format(" for {}", c.since(operation.step_started_at));
-  return text;
-}
-
-std::string budgets_clause(const Case& c) {
-  if (!c.facts.policy) return "";
-  std::string text;
-  for (const api::BudgetStatus& budget : c.facts.policy->status.budgets) {
-    text += text.empty() ? " (" : ", ";
-    text += fmt::format("{}{} of {} used", budget.name.empty() ? "" : budget.name + ": ",
-                        budget.used, budget.allowed);
-  }
-  return text.empty() ? text : text + ")";
-}
-
-std::string override_clause(const Case& c) {
-  switch (c.held.kind) {
-    case Override::Kind::on:
-      return c.held.until ? fmt::format(": held on until {}", moment(*c.held.until, c.now))
-                          : ": held on until it is released";
-    case Override::Kind::off:
-      return c.held.until ? fmt::format(": held off until {}", moment(*c.held.until, c.now))
-                          : ": held off until it is released";
-    case Override::Kind::not_understood:
-      return ": the annotation kwatt.dev/override is not understood, so it is held on";
-    case Override::Kind::none:
-      break;
-  }
-  return "";
-}
-
-Values values_of(const Case& c) {
-  const api::NodeMemory& memory = c.status.memory;
-  const api::PowerOffSpec& off = c.spec.power_off;
-  const api::Condition* ready =
-      c.facts.node ? api::find_condition(c.facts.node->conditions, "Ready") : nullptr;
-  const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-  return {
-      {"node", c.facts.name},
-      {"policy", c.status.decision.policy.empty() ? "?" : c.status.decision.policy},
-      {"pods_run", c.pods == 0 ? "nothing asks for a change"
-                               : fmt::format("{} {} on it", count(c.pods, "workload pod"),
-                                             c.pods == 1 ? "runs" : "run")},
-      {"idle", c.since(memory.idle_since)},
-      {"idle_for", human(off.idle_for)},
-      {"on_for", c.since(memory.last_on)},
-      {"off_for", c.since(memory.last_off)},
-      {"min_on", human(off.min_on_duration)},
-      {"min_off", human(off.min_off_duration)},
-      {"min_awake", count(off.min_awake, "node")},
-      {"min_awake_per_zone", number(off.min_awake_per_zone)},
-      {"cycles", number(memory.cycles_today)},
-      {"max_cycles", number(off.max_cycles_per_day)},
-      {"high_for", human(c.spec.power_on.high_for)},
-      {"headroom_cpu", number(c.spec.power_on.headroom.cpu_percent)},
-      {"headroom_memory", number(c.spec.power_on.headroom.memory_percent)},
-      {"boot_timeout", human(c.spec.power_on.boot_timeout)},
-      {"drain_timeout", human(c.spec.migration.drain_timeout)},
-      {"watts", number(c.status.watts)},
-      {"cap_above", number(c.spec.capping.above_percent_of_max)},
-      {"cap_release", number(c.spec.capping.release_percent_of_max)},
-      {"budget_watts", number(c.spec.capping.budget_watts)},
-      {"budgets", budgets_clause(c)},
-      {"override", override_clause(c)},
-      {"operation", operation_clause(c)},
-      {"failures", memory.failure_count > 0 ? fmt::format(" ({} in a row failed)",
-                                                          count(memory.failure_count, "attempt"))
-                                            : std::string()},
-      {"report_age", c.status.report.time ? fmt::format(" (its agent reported {})",
-                                                        relative(*c.status.report.time, c.now))
-                                          : " (its agent has never reported)"},
-      {"not_ready", ready != nullptr && ready->status != "True" && ready->last_transition_time
-                        ? fmt::format(" since {}", c.since(ready->last_transition_time) + " ago")
-                        : std::string()},
-      {"cordon", c.facts.node && c.facts.node->unschedulable ? " (it is cordoned)" : std::string()},
-  };
-}
-
 // When a timer or window that stands in the way is over, as far as the typed fields say.
-std::optional<TimePoint> earliest_of(const Case& c, Reason reason) {
+std::optional<TimePoint> earliest_of(const NodeCase& c, Reason reason) {
   const api::NodeMemory& memory = c.status.memory;
   std::optional<TimePoint> latest;
   const auto not_before = [&](std::optional<TimePoint> when, Duration more = Duration{0}) {
@@ -174,7 +66,7 @@ std::optional<TimePoint> earliest_of(const Case& c, Reason reason) {
   return latest;
 }
 
-void add_operation(const Case& c, std::vector<std::string>& facts) {
+void add_operation(const NodeCase& c, std::vector<std::string>& facts) {
   const api::Operation& operation = c.status.operation;
   if (operation.id.empty()) return;
   std::string text = fmt::format("A {} of policy {} ({}) is at step {}", phrase(operation.kind),
@@ -200,7 +92,7 @@ void add_operation(const Case& c, std::vector<std::string>& facts) {
   facts.push_back(moves);
 }
 
-void add_past(const Case& c, std::vector<std::string>& facts) {
+void add_past(const NodeCase& c, std::vector<std::string>& facts) {
   const api::NodeMemory& memory = c.status.memory;
   std::string text;
   if (memory.last_off) text = "It was last switched off " + relative(*memory.last_off, c.now);
@@ -231,7 +123,7 @@ void add_past(const Case& c, std::vector<std::string>& facts) {
   }
 }
 
-void add_machine(const Case& c, std::vector<std::string>& facts) {
+void add_machine(const NodeCase& c, std::vector<std::string>& facts) {
   const api::AgentReport& report = c.status.report;
   std::string draw = fmt::format("It draws {} W", c.status.watts);
   const std::string& source =
@@ -251,7 +143,7 @@ void add_machine(const Case& c, std::vector<std::string>& facts) {
   if (!c.status.bmc.error.empty()) facts.push_back("Its BMC: " + c.status.bmc.error);
 }
 
-void add_node(const Case& c, std::vector<std::string>& facts) {
+void add_node(const NodeCase& c, std::vector<std::string>& facts) {
   if (!c.facts.node) {
     facts.push_back("There is no Node of this name, so nothing may be done to the machine");
     return;
@@ -270,7 +162,7 @@ void add_node(const Case& c, std::vector<std::string>& facts) {
   if (c.held.kind != Override::Kind::none) facts.push_back("A person asks" + override_clause(c));
 }
 
-void add_policy(const Case& c, std::vector<std::string>& facts) {
+void add_policy(const NodeCase& c, std::vector<std::string>& facts) {
   if (!c.facts.policy) {
     if (!c.status.decision.policy.empty()) {
       facts.push_back(fmt::format("Policy {} is gone", c.status.decision.policy));
@@ -294,14 +186,14 @@ void add_policy(const Case& c, std::vector<std::string>& facts) {
 }  // namespace
 
 Explanation explain_node(const NodeFacts& facts, TimePoint now) {
-  const Case c(facts, now);
+  const NodeCase c(facts, now);
   const api::NodeDecision& decision = c.status.decision;
   Explanation out;
   out.kind = "node";
   out.name = facts.name;
   out.events = event_lines(facts.events);
   if (!facts.machine) {
-    out.state = word(PowerState::Unknown);
+    out.state = to_string(PowerState::Unknown);
     out.sentence = fmt::format(
         "node {} is left alone because no policy selects it and no agent reports from it",
         facts.name);
@@ -309,7 +201,7 @@ Explanation explain_node(const NodeFacts& facts, TimePoint now) {
     add_node(c, out.facts);
     return out;
   }
-  out.state = word(c.status.power_state);
+  out.state = to_string(c.status.power_state);
   out.reason = decision.reason;
   out.policy = decision.policy;
   out.message = decision.message;

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "api/state_words.hpp"
 #include "cli/explain.hpp"
 #include "cli/output.hpp"
-#include "cli/words.hpp"
 
 namespace kwatt::cli {
 namespace {

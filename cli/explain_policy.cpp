@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "api/state_words.hpp"
 #include "cli/explain.hpp"
 #include "cli/output.hpp"
-#include "cli/words.hpp"
 
 namespace kwatt::cli {
 namespace {
@@ -63,7 +63,7 @@ Explanation explain_policy(const PolicyFacts& facts, TimePoint now) {
   out.kind = "policy";
   out.name = policy.meta.name;
   out.policy = policy.meta.name;
-  out.state = word(policy.spec.mode);
+  out.state = to_string(policy.spec.mode);
   out.events = event_lines(facts.events);
 
   const std::string what = policy.meta.deletion_timestamp ? "is being deleted"

@@ -75,9 +75,9 @@ void add_format(CLI::App& verb, Format& format) {
           [&format](const std::string& word) {
             format = word == "json" ? Format::json : word == "yaml" ? Format::yaml : Format::table;
           },
-          "How to show it: table, json or yaml")
+          "How to show it")
       ->check(CLI::IsMember({"table", "json", "yaml"}).description(""))
-      ->type_name("FORMAT")
+      ->type_name("table|json|yaml")
       ->default_str("table");
 }
 

@@ -7,8 +7,8 @@
 
 #include "api/describe_meta.hpp"
 #include "api/encode.hpp"
+#include "api/state_words.hpp"
 #include "cli/output.hpp"
-#include "cli/words.hpp"
 
 namespace kwatt::api {
 
@@ -77,7 +77,7 @@ PolicyLine line_of(const api::EnergyPolicy& policy) {
   const api::EnergyPolicyStatus& status = policy.status;
   PolicyLine line;
   line.name = policy.meta.name;
-  line.mode = word(policy.spec.mode);
+  line.mode = to_string(policy.spec.mode);
   if (policy.spec.suspend) line.mode += " (suspended)";
   const api::Condition* ready = api::find_condition(status.conditions, "Ready");
   line.ready = ready == nullptr ? "Unknown" : ready->status;
@@ -99,7 +99,7 @@ NodeLine line_of(const api::NodePower& machine) {
   const api::NodePowerStatus& status = machine.status;
   NodeLine line;
   line.name = machine.meta.name;
-  line.state = word(status.power_state);
+  line.state = to_string(status.power_state);
   line.reason = status.decision.reason;
   line.policy = status.decision.policy;
   line.governor = status.report.governor;
@@ -151,7 +151,7 @@ Overview overview_of(const std::vector<api::EnergyPolicy>& policies,
   }
   for (const auto& [power, state] : states) {
     StateLine line;
-    line.state = word(power);
+    line.state = to_string(power);
     line.nodes = state.nodes;
     line.watts = state.watts;
     for (const auto& [reason, nodes] : state.reasons) line.reasons.push_back({reason, nodes});

@@ -46,6 +46,7 @@ Result<Connection> connect(asio::any_io_executor executor, const kube::FindConfi
   connection.namespace_name = config->namespace_name;
   kube::ClientOptions options;
   options.user_agent = std::string("kubectl-kwatt/") + KWATT_VERSION;
+  connection.fetch = kube::make_fetch(executor, *config, options.user_agent, clock);
   connection.client = kube::make_client(std::move(executor), *config, std::move(options), clock);
   return connection;
 }
@@ -62,6 +63,7 @@ void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen) {
   app.add_option("--context", where.context, "Context of the kubeconfig");
   add_status(app, chosen);
   add_why(app, chosen);
+  add_history(app, chosen);
   add_override_verbs(app, chosen);
   add_exclude_verbs(app, chosen);
   add_suspend_verbs(app, chosen);
@@ -78,8 +80,8 @@ int perform(Work work, const kube::FindConfig& where, World& world) {
     world.err << "error: " << connection.error().text() << "\n";
     return kFailed;
   }
-  Session session{*connection->client, world.clock, world.out, world.err,
-                  connection->namespace_name};
+  Session session{*connection->client,        world.clock,      world.out, world.err,
+                  connection->namespace_name, connection->fetch};
   std::optional<int> status;
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code& error, int) {

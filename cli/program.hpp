@@ -17,6 +17,7 @@ namespace kwatt::cli {
 struct Connection {
   std::unique_ptr<kube::Client> client;
   std::string namespace_name;
+  kube::Fetch fetch;
 };
 using Connect = std::function<Result<Connection>(boost::asio::any_io_executor,
                                                  const kube::FindConfig&, const Clock&)>;

@@ -12,7 +12,7 @@
 namespace kwatt::cli {
 
 struct ReasonText {
-  api::Reason reason;
+  api::Reason reason{};
   std::string_view because;  // completes "node a is on because …"
   std::string_view change;   // a sentence without its period: what ends it
 };

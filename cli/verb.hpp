@@ -20,6 +20,7 @@
 
 #include "base/clock.hpp"
 #include "kube/client.hpp"
+#include "kube/fetch.hpp"
 
 namespace kwatt::cli {
 
@@ -35,6 +36,7 @@ struct Session {
   std::ostream& out;           // the answer
   std::ostream& err;           // progress and warnings
   std::string namespace_name;  // of the kubeconfig's context
+  kube::Fetch fetch;           // what is no object: services behind the API server
 };
 
 // Does what was asked and returns the exit status; an error is shown as one sentence, status 1.
@@ -53,6 +55,7 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& de
 // The verbs, each in the file of its name.
 void add_why(CLI::App& app, Chosen& chosen);
 void add_status(CLI::App& app, Chosen& chosen);
+void add_history(CLI::App& app, Chosen& chosen);
 void add_wake_test(CLI::App& app, Chosen& chosen);
 void add_override_verbs(CLI::App& app, Chosen& chosen);  // wake, hold, release
 void add_exclude_verbs(CLI::App& app, Chosen& chosen);   // exclude, include

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "api/state_words.hpp"
 #include "cli/change.hpp"
 #include "cli/output.hpp"
 #include "cli/read.hpp"
-#include "cli/words.hpp"
 #include "net/run.hpp"
 
 namespace kwatt::cli {

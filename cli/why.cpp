@@ -1,6 +1,9 @@
 // why: one object with what belongs to it, and the explanation.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "api/reason.hpp"
 #include "cli/explain.hpp"
 #include "cli/output.hpp"
 #include "cli/read.hpp"
@@ -86,6 +89,15 @@ kube::Task<Result<NodeFacts>> node_facts(Session& session, std::string name) {
                                           field_selector("spec.nodeName", name));
   if (!pods) co_return pods.error();
   facts.pods = std::move(*pods);
+  if (facts.machine &&
+      facts.machine->status.decision.reason == to_string(api::Reason::PendingPods)) {
+    auto unbound = co_await read_all<api::Pod>(session, kube::resources::pods(),
+                                               field_selector("spec.nodeName", ""));
+    if (!unbound) co_return unbound.error();
+    facts.pending = std::count_if(unbound->begin(), unbound->end(), [](const api::Pod& pod) {
+      return pod.scheduled == api::PodScheduled::unschedulable;
+    });
+  }
   facts.events = co_await events_of(session, "Node", name, "default");
   co_return std::move(facts);
 }

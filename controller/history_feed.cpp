@@ -1,5 +1,6 @@
 #include "controller/history_feed.hpp"
 
+#include "api/state_words.hpp"
 #include "net/run.hpp"
 #include "telemetry/minute.hpp"
 
@@ -7,18 +8,6 @@ namespace kwatt::controller {
 namespace {
 
 using std::chrono::minutes;
-
-std::string_view word(api::Desired desired) {
-  switch (desired) {
-    case api::Desired::On:
-      return "On";
-    case api::Desired::Off:
-      return "Off";
-    case api::Desired::None:
-      break;
-  }
-  return "None";
-}
 
 }  // namespace
 
@@ -32,7 +21,7 @@ void HistoryFeed::decided(const std::string& node, const api::NodeDecision& deci
   row.at = clock_.now();
   row.node = node;
   row.policy = decision.policy;
-  row.action = word(decision.desired);
+  row.action = to_string(decision.desired);
   row.reason = decision.reason;
   row.message = decision.message;
   history_->add(std::move(row));

@@ -306,15 +306,20 @@ class RedfishService:
             return error("ResourceInUse")
         return Response(204, headers={"OData-Version": "4.0"})
 
-    def _patch_power(self, request: Request, machine: Machine) -> Response:
-        current = self._power(machine).headers["ETag"]
+    def _changes(self, request: Request, current: Response) -> dict[str, Any] | Response:
+        """The body of a PATCH of the resource that `current` shows, or what is wrong with the request."""
         wanted = request.headers.get("if-match")
-        if wanted is not None and not _matches(wanted, current):
+        if wanted is not None and not _matches(wanted, current.headers["ETag"]):
             return error("PreconditionFailed")
         try:
-            data = request.json()
+            return request.json()
         except ValueError:
             return error("MalformedJSON")
+
+    def _patch_power(self, request: Request, machine: Machine) -> Response:
+        data = self._changes(request, self._power(machine))
+        if isinstance(data, Response):
+            return data
         control = data.get("PowerControl")
         if set(data) != {"PowerControl"} or not isinstance(control, list) or len(control) != 1 \
                 or not isinstance(control[0], dict):
@@ -337,14 +342,9 @@ class RedfishService:
         return None
 
     def _patch_environment(self, request: Request, machine: Machine) -> Response:
-        current = self._environment(machine).headers["ETag"]
-        wanted = request.headers.get("if-match")
-        if wanted is not None and not _matches(wanted, current):
-            return error("PreconditionFailed")
-        try:
-            data = request.json()
-        except ValueError:
-            return error("MalformedJSON")
+        data = self._changes(request, self._environment(machine))
+        if isinstance(data, Response):
+            return data
         limit = data.get("PowerLimitWatts")
         if set(data) != {"PowerLimitWatts"} or not isinstance(limit, dict) or not limit:
             return error("PropertyUnknown", ", ".join(sorted(set(data) - {"PowerLimitWatts"})) or "PowerLimitWatts")

@@ -176,6 +176,13 @@ class Site:
     def controller(self) -> Process:
         return self._controllers[0]
 
+    def restart_controllers(self) -> None:
+        """What a Deployment does: starts a controller again that ended because it lost its lease, which a machine
+        too busy to renew in time brings about. Anything else that ends a controller is not hidden."""
+        for controller in self._controllers:
+            if controller.ended() and "leader election lost" in controller.log_tail(5):
+                controller.start()
+
     # ---- machines -----------------------------------------------------------------------------------------
 
     def add_machine(self, name: str, bmc: str | None = "lab", cpu: int = 8, memory: str = "32Gi",

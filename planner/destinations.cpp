@@ -4,31 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "api/state_words.hpp"
 #include "planner/filters/filters.hpp"
 #include "planner/plan.hpp"
 
 namespace kwatt::planner {
 namespace {
-
-std::string_view state_word(api::PowerState state) {
-  switch (state) {
-    case api::PowerState::On:
-      return "on";
-    case api::PowerState::Off:
-      return "off";
-    case api::PowerState::PoweringOn:
-      return "powering on";
-    case api::PowerState::PoweringOff:
-      return "powering off";
-    case api::PowerState::Draining:
-      return "being drained";
-    case api::PowerState::WakeFailed:
-      return "off and could not be woken";
-    case api::PowerState::Unknown:
-      break;
-  }
-  return "in an unknown power state";
-}
 
 // Operations that take pods away from the node; those that only change frequency or cap do not.
 bool leaving(const api::Operation& operation) {
@@ -91,7 +72,7 @@ bool counts_as_awake(const NodeView& node) {
 std::string why_no_destination(const NodeView& node, TimePoint now) {
   const NodeName& name = node.name();
   if (node.power_state() != api::PowerState::On) {
-    return fmt::format("node {} is {}", name, state_word(node.power_state()));
+    return fmt::format("node {} is {}", name, phrase(node.power_state()));
   }
   if (!node.ready) return fmt::format("node {} is not ready", name);
   if (node.node->unschedulable) return fmt::format("node {} is cordoned", name);

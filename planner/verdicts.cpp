@@ -2,30 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "api/state_words.hpp"
+
 namespace kwatt::planner {
-namespace {
-
-std::string_view word(api::OperationKind kind) {
-  switch (kind) {
-    case api::OperationKind::PowerOff:
-      return "power-off";
-    case api::OperationKind::PowerOn:
-      return "power-on";
-    case api::OperationKind::Migrate:
-      return "migration";
-    case api::OperationKind::SetFrequency:
-      return "frequency change";
-    case api::OperationKind::SetCap:
-      return "cap change";
-    case api::OperationKind::Release:
-      return "release";
-    case api::OperationKind::None:
-      break;
-  }
-  return "operation";
-}
-
-}  // namespace
 
 Weight weight_of(Lever lever, Reason reason) {
   if (reason == Reason::LeverDisabled) return Weight::off;
@@ -79,7 +58,7 @@ std::optional<Verdict> fixed_verdict(const NodeView& node) {
   const api::Operation& operation = node.operation();
   if (!operation.id.empty()) {
     return Verdict{Reason::InProgress,
-                   fmt::format("{} of policy {} is at step {}", word(operation.kind),
+                   fmt::format("{} of policy {} is at step {}", phrase(operation.kind),
                                operation.policy, operation.step)};
   }
   return std::nullopt;

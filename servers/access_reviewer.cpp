@@ -53,7 +53,7 @@ kube::Task<Result<void>> AccessReviewer::review(Caller caller, std::string path,
       .set({"spec", "nonResourceAttributes", "path"}, path)
       .set({"spec", "nonResourceAttributes", "verb"}, verb);
   auto reply = co_await client_.create(kube::resources::subject_access_reviews(), "", body.text());
-  if (!reply) co_return reply.error().with_context("SubjectAccessReview");
+  if (!reply) co_return not_reviewed(reply.error(), "SubjectAccessReview");
   Result<void> answer = read_access_review(*reply, caller, path);
   if (!answer && answer.error().code != ErrorCode::forbidden) co_return answer;
   if (entries_.size() >= limit_) entries_.clear();

@@ -15,8 +15,8 @@ class AccessReviewer {
                  std::size_t limit = 1'000);
 
   // `verb` ("get") on a non-resource path of ours ("/history"), as RBAC's nonResourceURLs give it.
-  // Errors: forbidden, with the reason of the API server, if it gave one; others as they come from
-  // there. Only answers are remembered, allowed or not, never errors.
+  // Errors: forbidden, with the reason of the API server, if it gave one; anything else says that
+  // it could not be asked. Only answers are remembered, allowed or not, never errors.
   kube::Task<Result<void>> review(Caller caller, std::string path, std::string verb);
 
  private:

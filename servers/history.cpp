@@ -107,6 +107,8 @@ Result<HistoryRequest> parse_history_target(std::string_view target, TimePoint n
   HistoryRequest request;
   telemetry::HistoryQuery& query = request.query;
   std::set<std::string> seen;
+  // "/history?" would otherwise be one parameter without a name.
+  if (url->encoded_query().empty()) return request;
   for (const auto& parameter : url->params()) {
     const std::string key = parameter.key, value = parameter.value;
     const auto wrong = [&](std::string_view want) {

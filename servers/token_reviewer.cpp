@@ -40,6 +40,12 @@ bool contains(const rapidjson::Value* list, std::string_view wanted) {
 
 }  // namespace
 
+Error not_reviewed(const Error& error, std::string_view what) {
+  Error told = error.with_context(what);
+  if (!told.transient()) told.code = ErrorCode::internal;
+  return told;
+}
+
 Result<Caller> read_token_review(std::string_view json, std::string_view audience) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
@@ -88,7 +94,7 @@ kube::Task<Result<Caller>> TokenReviewer::review(std::string token) {
       .set({"spec", "token"}, token)
       .set({"spec", "audiences"}, std::vector<std::string>{audience_});
   auto reply = co_await client_.create(kube::resources::token_reviews(), "", body.text());
-  if (!reply) co_return reply.error().with_context("TokenReview");
+  if (!reply) co_return not_reviewed(reply.error(), "TokenReview");
   Result<Caller> answer = read_token_review(*reply, audience_);
   if (entries_.size() >= limit_) entries_.clear();
   const Duration keep = answer ? keep_ : kKeepRefusal;

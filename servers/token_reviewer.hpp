@@ -22,8 +22,8 @@ class TokenReviewer {
   TokenReviewer(kube::Client& client, const Clock& clock, std::string audience = "kwatt",
                 Duration keep = std::chrono::seconds{60}, std::size_t limit = 20'000);
 
-  // Errors: unauthorized (the API server does not know the token or the audience), others as they
-  // come from the API server. Refusals are remembered too, for a shorter time.
+  // Errors: unauthorized (the API server does not know the token or the audience); anything else
+  // says that it could not be asked. Refusals are remembered too, for a shorter time.
   kube::Task<Result<Caller>> review(std::string token);
 
  private:
@@ -38,6 +38,10 @@ class TokenReviewer {
   std::size_t limit_;
   std::map<std::string, Entry> entries_;  // by SHA-256 of the token
 };
+
+// A review that was not held: whatever the API server holds against our request (401, 403, 400) is
+// not to be taken for its answer about the caller.
+Error not_reviewed(const Error& error, std::string_view what);
 
 // The caller a TokenReview's answer names. Errors: unauthorized, parse. Pure.
 Result<Caller> read_token_review(std::string_view json, std::string_view audience);

@@ -1,5 +1,7 @@
 #include "telemetry/history_format.hpp"
 
+#include <concepts>
+
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
@@ -10,57 +12,82 @@ namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-// One row as named cells, in the order of the columns; both formats are written from it.
+template <class Row, class Of>
+concept Is = std::same_as<std::remove_const_t<Row>, Of>;
+
+// The columns of each kind, named once. A visitor writes the values, reads them, or lists the
+// names; what is computed from the others goes to sum(), which readers pass over.
+template <class Visitor>
+void columns(Is<SampleRow> auto& row, Visitor& visit) {
+  visit("time", row.minute);
+  visit("node", row.node);
+  visit("meanMilliwatts", row.mean);
+  visit("maxMilliwatts", row.max);
+  visit("utilizationPermille", row.utilization);
+  visit("source", row.source);
+}
+
+template <class Visitor>
+void columns(Is<DecisionRow> auto& row, Visitor& visit) {
+  visit("time", row.at);
+  visit("node", row.node);
+  visit("policy", row.policy);
+  visit("action", row.action);
+  visit("reason", row.reason);
+  visit("message", row.message);
+}
+
+template <class Visitor>
+void columns(Is<OperationRow> auto& row, Visitor& visit) {
+  visit("time", row.at);
+  visit("node", row.node);
+  visit("policy", row.policy);
+  visit("operation", row.id);
+  visit("kind", row.kind);
+  visit("phase", row.phase);
+  visit("reason", row.reason);
+  visit("message", row.message);
+}
+
+template <class Visitor>
+void columns(Is<EnergyRow> auto& row, Visitor& visit) {
+  visit("time", row.hour);
+  visit("node", row.node);
+  visit("policy", row.policy);
+  visit("actualMillijoules", row.actual);
+  visit("baselineMillijoules", row.baseline);
+  visit.sum("savedMillijoules", row.baseline - row.actual);
+  visit("coveredMilliseconds", row.covered);
+  visit("measuredMilliseconds", row.measured);
+}
+
+// What writers have in common: every value is a text, an integer, or not there.
 class Cells {
  public:
   virtual ~Cells() = default;
+  void operator()(std::string_view key, const std::string& value) { text(key, value); }
+  void operator()(std::string_view key, TimePoint value) { text(key, format_rfc3339(value)); }
+  void operator()(std::string_view key, const std::optional<Milliwatts>& value) {
+    number(key, value ? std::optional{value->count()} : std::nullopt);
+  }
+  // Units and durations.
+  void operator()(std::string_view key, auto value) { number(key, value.count()); }
+  void sum(std::string_view key, Millijoules value) { number(key, value.count()); }
+
+ private:
   virtual void text(std::string_view key, std::string_view value) = 0;
   virtual void number(std::string_view key, std::optional<std::int64_t> value) = 0;
-  void time(std::string_view key, TimePoint at) { text(key, format_rfc3339(at)); }
 };
 
-void fill(const HistoryRow& row, Cells& cells) {
-  if (const auto* s = std::get_if<SampleRow>(&row)) {
-    const auto power = [](const std::optional<Milliwatts>& p) {
-      return p ? std::optional{p->count()} : std::nullopt;
-    };
-    cells.time("time", s->minute);
-    cells.text("node", s->node);
-    cells.number("meanMilliwatts", power(s->mean));
-    cells.number("maxMilliwatts", power(s->max));
-    cells.number("utilizationPermille", s->utilization.count());
-    cells.text("source", s->source);
-  } else if (const auto* d = std::get_if<DecisionRow>(&row)) {
-    cells.time("time", d->at);
-    cells.text("node", d->node);
-    cells.text("policy", d->policy);
-    cells.text("action", d->action);
-    cells.text("reason", d->reason);
-    cells.text("message", d->message);
-  } else if (const auto* o = std::get_if<OperationRow>(&row)) {
-    cells.time("time", o->at);
-    cells.text("node", o->node);
-    cells.text("policy", o->policy);
-    cells.text("operation", o->id);
-    cells.text("kind", o->kind);
-    cells.text("phase", o->phase);
-    cells.text("reason", o->reason);
-    cells.text("message", o->message);
-  } else if (const auto* e = std::get_if<EnergyRow>(&row)) {
-    cells.time("time", e->hour);
-    cells.text("node", e->node);
-    cells.text("policy", e->policy);
-    cells.number("actualMillijoules", e->actual.count());
-    cells.number("baselineMillijoules", e->baseline.count());
-    cells.number("savedMillijoules", (e->baseline - e->actual).count());
-    cells.number("coveredMilliseconds", e->covered.count());
-    cells.number("measuredMilliseconds", e->measured.count());
-  }
+void write(const HistoryRow& row, Cells& cells) {
+  std::visit([&](const auto& one) { columns(one, cells); }, row);
 }
 
 class JsonCells final : public Cells {
  public:
   explicit JsonCells(Writer& writer) : writer_(writer) {}
+
+ private:
   void text(std::string_view key, std::string_view value) override {
     this->key(key);
     writer_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
@@ -70,8 +97,6 @@ class JsonCells final : public Cells {
     this->key(key);
     writer_.Int64(*value);
   }
-
- private:
   void key(std::string_view key) {
     writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
   }
@@ -81,6 +106,8 @@ class JsonCells final : public Cells {
 class CsvCells final : public Cells {
  public:
   explicit CsvCells(std::string& out) : out_(out) {}
+
+ private:
   void text(std::string_view, std::string_view value) override {
     comma();
     const bool formula =
@@ -100,11 +127,26 @@ class CsvCells final : public Cells {
     comma();
     if (value) out_ += std::to_string(*value);
   }
-
- private:
   void comma() {
     if (!first_) out_ += ',';
     first_ = false;
+  }
+  std::string& out_;
+  bool first_ = true;
+};
+
+// The names of the columns.
+class Names {
+ public:
+  explicit Names(std::string& out) : out_(out) {}
+  void operator()(std::string_view key, const auto&) { add(key); }
+  void sum(std::string_view key, Millijoules) { add(key); }
+
+ private:
+  void add(std::string_view key) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    out_ += key;
   }
   std::string& out_;
   bool first_ = true;
@@ -117,6 +159,24 @@ class Members {
       : object_(object), place_(std::move(place)) {
     if (!object_.IsObject()) problem("is no object");
   }
+  void operator()(const char* key, std::string& value) { value = text(key); }
+  void operator()(const char* key, TimePoint& value) {
+    const auto at = parse_rfc3339(text(key));
+    if (!at) problem(fmt::format("{} is no RFC 3339 time", key));
+    value = at.value_or(TimePoint{});
+  }
+  void operator()(const char* key, std::optional<Milliwatts>& value) {
+    const auto found = number(key);
+    value = found ? std::optional{Milliwatts{*found}} : std::nullopt;
+  }
+  // Units and durations.
+  void operator()(const char* key, auto& value) {
+    const auto found = number(key);
+    if (!found) problem(fmt::format("{} is missing", key));
+    value = std::remove_reference_t<decltype(value)>{found.value_or(0)};
+  }
+  void sum(const char*, Millijoules) {}
+
   std::string text(const char* key) {
     const auto* value = find(key);
     if (value == nullptr || !value->IsString()) {
@@ -125,7 +185,10 @@ class Members {
     }
     return {value->GetString(), value->GetStringLength()};
   }
-  std::optional<std::int64_t> maybe(const char* key) {
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::optional<std::int64_t> number(const char* key) {
     const auto* value = find(key);
     if (value == nullptr) return std::nullopt;
     if (!value->IsInt64()) {
@@ -134,19 +197,6 @@ class Members {
     }
     return value->GetInt64();
   }
-  std::int64_t number(const char* key) {
-    const auto value = maybe(key);
-    if (!value) problem(fmt::format("{} is missing", key));
-    return value.value_or(0);
-  }
-  TimePoint time() {
-    const auto at = parse_rfc3339(text("time"));
-    if (!at) problem("time is no RFC 3339 time");
-    return at.value_or(TimePoint{});
-  }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
   const rapidjson::Value* find(const char* key) const {
     if (!object_.IsObject()) return nullptr;
     const auto found = object_.FindMember(key);
@@ -160,56 +210,18 @@ class Members {
   std::optional<Error> error_;
 };
 
-HistoryRow read_row(HistoryKind kind, Members& m) {
-  const auto power = [&](const char* key) {
-    const auto value = m.maybe(key);
-    return value ? std::optional{Milliwatts{*value}} : std::nullopt;
-  };
+HistoryRow empty_row(HistoryKind kind) {
   switch (kind) {
-    case HistoryKind::samples: {
-      SampleRow row;
-      row.minute = m.time();
-      row.node = m.text("node");
-      row.mean = power("meanMilliwatts");
-      row.max = power("maxMilliwatts");
-      row.utilization = Permille{m.number("utilizationPermille")};
-      row.source = m.text("source");
-      return row;
-    }
-    case HistoryKind::decisions: {
-      DecisionRow row;
-      row.at = m.time();
-      row.node = m.text("node");
-      row.policy = m.text("policy");
-      row.action = m.text("action");
-      row.reason = m.text("reason");
-      row.message = m.text("message");
-      return row;
-    }
-    case HistoryKind::operations: {
-      OperationRow row;
-      row.at = m.time();
-      row.node = m.text("node");
-      row.policy = m.text("policy");
-      row.id = m.text("operation");
-      row.kind = m.text("kind");
-      row.phase = m.text("phase");
-      row.reason = m.text("reason");
-      row.message = m.text("message");
-      return row;
-    }
+    case HistoryKind::samples:
+      return SampleRow{};
+    case HistoryKind::decisions:
+      return DecisionRow{};
+    case HistoryKind::operations:
+      return OperationRow{};
     case HistoryKind::energy:
       break;
   }
-  EnergyRow row;
-  row.hour = m.time();
-  row.node = m.text("node");
-  row.policy = m.text("policy");
-  row.actual = Millijoules{m.number("actualMillijoules")};
-  row.baseline = Millijoules{m.number("baselineMillijoules")};
-  row.covered = Duration{m.number("coveredMilliseconds")};
-  row.measured = Duration{m.number("measuredMilliseconds")};
-  return row;
+  return EnergyRow{};
 }
 
 }  // namespace
@@ -226,7 +238,7 @@ std::string history_json(HistoryKind kind, const std::vector<HistoryRow>& rows, 
   JsonCells cells(writer);
   for (const HistoryRow& row : rows) {
     writer.StartObject();
-    fill(row, cells);
+    write(row, cells);
     writer.EndObject();
   }
   writer.EndArray();
@@ -255,30 +267,23 @@ Result<HistoryAnswer> parse_history_json(std::string_view json) {
   }
   for (rapidjson::SizeType i = 0; i < rows->value.Size(); ++i) {
     Members members(rows->value[i], fmt::format("rows[{}]", i));
-    answer.rows.push_back(read_row(*kind, members));
+    HistoryRow& row = answer.rows.emplace_back(empty_row(*kind));
+    std::visit([&](auto& one) { columns(one, members); }, row);
     if (members.error()) return *members.error();
   }
   return answer;
 }
 
-std::string_view csv_header(HistoryKind kind) {
-  switch (kind) {
-    case HistoryKind::samples:
-      return "time,node,meanMilliwatts,maxMilliwatts,utilizationPermille,source\n";
-    case HistoryKind::decisions:
-      return "time,node,policy,action,reason,message\n";
-    case HistoryKind::operations:
-      return "time,node,policy,operation,kind,phase,reason,message\n";
-    case HistoryKind::energy:
-      break;
-  }
-  return "time,node,policy,actualMillijoules,baselineMillijoules,savedMillijoules,"
-         "coveredMilliseconds,measuredMilliseconds\n";
+std::string csv_header(HistoryKind kind) {
+  std::string line;
+  Names names(line);
+  std::visit([&](const auto& row) { columns(row, names); }, empty_row(kind));
+  return line + "\n";
 }
 
 void append_csv(const HistoryRow& row, std::string& out) {
   CsvCells cells(out);
-  fill(row, cells);
+  write(row, cells);
   out += '\n';
 }
 

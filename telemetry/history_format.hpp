@@ -22,7 +22,7 @@ Result<HistoryAnswer> parse_history_json(std::string_view json);
 
 // The header line, and one line per row; RFC 4180 quoting, but lines end with "\n". A text that a
 // spreadsheet would take for a formula gets an apostrophe in front.
-std::string_view csv_header(HistoryKind kind);
+std::string csv_header(HistoryKind kind);
 void append_csv(const HistoryRow& row, std::string& out);
 
 // "metrics_20261120T210000Z.csv"; kinds other than samples have their own word in front.

@@ -131,17 +131,6 @@ std::int64_t in_units(TimePoint time, Duration unit) {
 
 }  // namespace
 
-std::string_view to_string(HistoryKind kind) {
-  return kHistoryKinds[static_cast<std::size_t>(kind)];
-}
-
-std::optional<HistoryKind> parse_history_kind(std::string_view word) {
-  for (std::size_t i = 0; i < kHistoryKinds.size(); ++i) {
-    if (kHistoryKinds[i] == word) return static_cast<HistoryKind>(i);
-  }
-  return std::nullopt;
-}
-
 Result<std::vector<HistoryRow>> read_history(const std::string& path, const HistoryQuery& query) {
   if (query.kind == HistoryKind::samples && !query.policy.empty()) {
     return fail(ErrorCode::invalid_argument,

@@ -26,7 +26,7 @@ struct SampleRow {
 struct DecisionRow {
   TimePoint at;
   std::string node, policy;
-  std::string action;  // "On" "Off" "None", as in status.decision.desired
+  std::string action;  // "Keep" "On" "Off", as in status.decision.desired
   std::string reason, message;
   bool operator==(const DecisionRow&) const = default;
 };

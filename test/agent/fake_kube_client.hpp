@@ -1,17 +1,17 @@
 #pragma once
 // FakeKubeClient: the one NodePower and the one Lease an agent talks about, with failures on
-// demand.
+// demand. An agent does nothing else.
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/decode.hpp"
 #include "api/encode.hpp"
-#include "kube/client.hpp"
+#include "test/support/stub_client.hpp"
 
 namespace kwatt::agent {
 
-class FakeKubeClient final : public kube::Client {
+class FakeKubeClient final : public test::StubClient {
  public:
   std::optional<api::NodePower> power = api::NodePower{};  // nullopt: 404
   std::optional<ErrorCode> failure;                        // of every call
@@ -39,31 +39,6 @@ class FakeKubeClient final : public kube::Client {
     power->status.report = applied.status.report;  // one manager owns it all: replaced whole
     reports.push_back(applied.status.report);
     co_return body;
-  }
-
-  // What an agent never does.
-  kube::Task<Result<std::string>> create(const kube::Resource&, std::string, std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<std::string>> replace(const kube::Resource&, kube::Name, std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<std::string>> replace_status(const kube::Resource&, kube::Name,
-                                                 std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<void>> remove(const kube::Resource&, kube::Name, std::string) override {
-    return refuse<void>();
-  }
-  kube::Task<Result<void>> evict(kube::Name, std::string) override { return refuse<void>(); }
-  kube::Task<Result<std::unique_ptr<net::BodyStream>>> open(std::string) override {
-    return refuse<std::unique_ptr<net::BodyStream>>();
-  }
-
- private:
-  template <class T>
-  static kube::Task<Result<T>> refuse() {
-    co_return fail(ErrorCode::forbidden, "not what an agent may do");
   }
 };
 

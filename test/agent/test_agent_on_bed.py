@@ -1,9 +1,6 @@
 """The real kwatt-agent against a real API server and the lab's simulated machines, driven by kubectl alone."""
-import itertools
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -18,13 +15,12 @@ for folder in (str(ROOT), str(ROOT / "test"), str(Path(__file__).resolve().paren
     if folder not in sys.path:
         sys.path.insert(0, folder)
 
-from bed.process import PortReservation, Process, wait_until  # noqa: E402
-from fake_ingest import FakeIngest  # noqa: E402
+from agent_machine import AgentMachine  # noqa: E402
+from bed.process import PortReservation  # noqa: E402
 from lab.site import NAMESPACE, Site, program  # noqa: E402
 
 POLICY0 = "devices/system/cpu/cpufreq/policy0"
 LIMIT0 = "class/powercap/intel-rapl:0/constraint_0_power_limit_uw"
-_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -33,46 +29,15 @@ def site(tmp_path_factory):
         yield site
 
 
-class Machine:
-    """One machine with its Node, its NodePower and an agent that the test starts and kills."""
+class Machine(AgentMachine):
+    """A machine of the lab."""
 
     def __init__(self, site, **fields):
-        self.site, self.bed = site, site.bed
-        self.name = f"agent-{next(_numbers)}"
-        self.ingest = FakeIngest()
+        super().__init__(site, "agent")
         fields.setdefault("bmc", "lab")
         site.add_machine(self.name, cpu=4, wait=False, **fields)
-        self.directory = site.directory / "room" / self.name
-        token = self.bed.token_for("kwatt-agent", NAMESPACE, bound_node=self.name, seconds=3600)
-        self.kubeconfig = self.directory / "agent.kubeconfig"
-        shutil.copy(self.bed.kubeconfig_for_token(token), self.kubeconfig)
-        (self.directory / "push.token").write_text("push-token-1\n")
-        self.agent = None
-
-    def start_agent(self, *options, push_interval="500ms"):
-        command = [program("kwatt-agent"), "--node-name", self.name, "--kubeconfig", self.kubeconfig,
-                   "--sysfs-root", self.directory / "sys", "--proc-root", self.directory / "proc",
-                   "--controller-url", self.ingest.url, "--controller-token-file", self.directory / "push.token",
-                   "--sample-interval", "250ms", "--push-interval", push_interval, "--log-format", "logfmt", *options]
-        self.agent = Process("agent", [str(part) for part in command], self.directory / "agent.log")
-        self.agent.start()
-
-    def terminate(self):
-        """SIGTERM; the exit code. A sanitizer that found something makes it another than 0."""
-        popen = self.agent._popen
-        self.agent.signal(signal.SIGTERM)
-        return popen.wait(timeout=10)
-
-    def annotate(self, **annotations):
-        """governor="powersave" sets kwatt.dev/governor, governor=None removes it; max_frequency_mhz likewise."""
-        words = []
-        for key, value in annotations.items():
-            key = "kwatt.dev/" + key.replace("_", "-")
-            words.append(f"{key}-" if value is None else f"{key}={value}")
-        self.bed.kubectl("annotate", "--overwrite", "node", self.name, *words)
-
-    def report(self):
-        return self.site.machine_power(self.name).get("report", {})
+        directory = site.directory / "room" / self.name
+        self.prepare(directory, directory / "sys", directory / "proc")
 
     def sysfs(self, attribute):
         return self.site.sysfs(self.name, attribute)
@@ -80,26 +45,6 @@ class Machine:
     @property
     def governor(self):
         return self.sysfs(f"{POLICY0}/scaling_governor")
-
-    def wait(self, condition, what, seconds=15):
-        def met():
-            self.agent.check()
-            return condition()
-        try:
-            return wait_until(met, seconds, what, every=0.05)
-        except TimeoutError as error:
-            raise AssertionError(f"{error}\nreport: {json.dumps(self.report(), indent=1)}\n"
-                                 f"log:\n{self.agent.log_tail(25)}") from None
-
-    def wait_report(self, what, seconds=15, **wanted):
-        self.wait(lambda: all(self.report().get(k, 0 if isinstance(v, int) else "") == v
-                              for k, v in wanted.items()), what, seconds)
-
-    def clean_up(self):
-        if self.agent and self.agent.running():
-            assert self.terminate() == 0, self.agent.log_tail(40)
-        self.ingest.stop()
-        assert not self.ingest.complaints, self.ingest.complaints
 
 
 @pytest.fixture
@@ -209,7 +154,7 @@ def test_annotations_removed_while_the_agent_was_dead_are_restored_at_its_start(
 def test_what_people_set_while_nothing_is_asked_stays(machine):
     machine.start_agent()
     machine.wait_report("the first report", converged=True)
-    (machine.directory / "sys" / POLICY0 / "scaling_governor").write_text("conservative\n")
+    (machine.sys / POLICY0 / "scaling_governor").write_text("conservative\n")
     time.sleep(3)
     assert machine.governor == "conservative"
     machine.annotate(governor="powersave")
@@ -222,7 +167,7 @@ def test_drift_is_corrected(machine):
     machine.start_agent()
     machine.annotate(governor="powersave")
     machine.wait_report("powersave", governor="powersave", converged=True)
-    (machine.directory / "sys" / POLICY0 / "scaling_governor").write_text("performance\n")
+    (machine.sys / POLICY0 / "scaling_governor").write_text("performance\n")
     machine.wait(lambda: machine.governor == "powersave", "powersave again")
 
 
@@ -315,7 +260,7 @@ def test_samples_are_pushed_with_the_token_which_is_read_again(machine):
     assert 300 < sample["cpuBusyPermille"] <= 1000 and sample["mhz"] > 0
     assert machine.ingest.tokens[-1] == "Bearer push-token-1"
     assert machine.ingest.batches[-1]["node"] == machine.name
-    (machine.directory / "push.token").write_text("push-token-2\n")
+    (machine.folder / "push.token").write_text("push-token-2\n")
     machine.wait(lambda: machine.ingest.tokens[-1] == "Bearer push-token-2", "the new token")
 
 

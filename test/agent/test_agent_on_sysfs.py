@@ -1,8 +1,5 @@
 """The real kwatt-agent on a mounted /sys that answers as the kernel does, with a real API server."""
-import itertools
 import json
-import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -16,16 +13,14 @@ for folder in (str(ROOT), str(ROOT / "test"), str(Path(__file__).resolve().paren
     if folder not in sys.path:
         sys.path.insert(0, folder)
 
+from agent_machine import AgentMachine  # noqa: E402
 from bed import objects  # noqa: E402
-from bed.process import Process, wait_until  # noqa: E402
-from fake_ingest import FakeIngest  # noqa: E402
 from kernel_sysfs import CPU, KernelSysfs, missing, policy, zone  # noqa: E402
-from lab.site import NAMESPACE, Site, program  # noqa: E402
+from lab.site import Site  # noqa: E402
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
 LIMIT0 = zone("intel-rapl:0", "constraint_0_power_limit_uw")
 GOVERNOR0 = policy(0, "scaling_governor")
-_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -34,71 +29,25 @@ def site(tmp_path_factory):
         yield site
 
 
-class Machine:
-    """A Node, its NodePower, a mounted /sys, and an agent that the test starts and stops."""
+class Machine(AgentMachine):
+    """A Node that is no machine of the lab, with a mounted /sys."""
 
     def __init__(self, site, folder, **options):
-        self.site, self.bed, self.folder = site, site.bed, folder
-        self.name = f"sysfs-{next(_numbers)}"
+        super().__init__(site, "sysfs")
         self.kernel = KernelSysfs(folder, **options)
-        self.ingest = FakeIngest()
         self.bed.api.create(objects.node(self.name, cpu="4"))
         self.bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower",
                              "metadata": {"name": self.name}, "spec": {}})
-        token = self.bed.token_for("kwatt-agent", NAMESPACE, bound_node=self.name, seconds=3600)
-        shutil.copy(self.bed.kubeconfig_for_token(token), folder / "agent.kubeconfig")
-        self.agent = None
-
-    def command(self, *options):
-        return [str(word) for word in (
-            program("kwatt-agent"), "--node-name", self.name, "--kubeconfig", self.folder / "agent.kubeconfig",
-            "--sysfs-root", self.kernel.sys, "--proc-root", self.kernel.proc, "--log-format", "logfmt", *options)]
-
-    def start_agent(self, *options):
-        self.agent = Process("agent", self.command("--controller-url", self.ingest.url, "--sample-interval", "250ms",
-                                                   "--push-interval", "500ms", *options), self.folder / "agent.log")
-        self.agent.start()
-
-    def annotate(self, **annotations):
-        words = []
-        for key, value in annotations.items():
-            key = "kwatt.dev/" + key.replace("_", "-")
-            words.append(f"{key}-" if value is None else f"{key}={value}")
-        self.bed.kubectl("annotate", "--overwrite", "node", self.name, *words)
-
-    def report(self):
-        return self.site.machine_power(self.name).get("report", {})
+        self.prepare(folder, self.kernel.sys, self.kernel.proc)
 
     def errors(self):
         return "\n".join(self.report().get("errors", []))
 
-    def wait(self, condition, what, seconds=15):
-        def met():
-            self.agent.check()
-            return condition()
-        try:
-            return wait_until(met, seconds, what, every=0.05)
-        except TimeoutError as error:
-            raise AssertionError(f"{error}\nreport: {json.dumps(self.report(), indent=1)}\n"
-                                 f"log:\n{self.agent.log_tail(25)}") from None
-
-    def wait_report(self, what, seconds=15, **wanted):
-        self.wait(lambda: all(self.report().get(k, 0 if isinstance(v, int) else "") == v
-                              for k, v in wanted.items()), what, seconds)
-
-    def terminate(self):
-        popen = self.agent._popen
-        self.agent.signal(signal.SIGTERM)
-        return popen.wait(timeout=10)
-
     def clean_up(self):
         try:
-            if self.agent and self.agent.running():
-                assert self.terminate() == 0, self.agent.log_tail(40)
+            super().clean_up()
         finally:
-            self.ingest.stop()
             self.kernel.stop()
-        assert not self.ingest.complaints, self.ingest.complaints
 
 
 @pytest.fixture

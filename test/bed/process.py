@@ -72,6 +72,10 @@ class Process:
     def running(self):
         return self._popen is not None and self._popen.poll() is None
 
+    def ended(self):
+        """By itself, that is, not by stop()."""
+        return self._popen is not None and self._popen.poll() is not None
+
     def start(self):
         if self.running():
             raise RuntimeError(f"{self.name} runs already (pid {self.pid})")
@@ -99,7 +103,7 @@ class Process:
 
     def check(self):
         """Raises with the end of the log if the program has ended by itself."""
-        if self._popen is not None and self._popen.poll() is not None:
+        if self.ended():
             raise RuntimeError(f"{self.name} ended with status {self._popen.returncode}; the end of "
                                f"{self.log_path}:\n{self.log_tail()}")
 

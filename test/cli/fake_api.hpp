@@ -9,27 +9,9 @@
 
 #include "api/encode.hpp"
 #include "cli/program.hpp"
+#include "test/support/stub_client.hpp"
 
 namespace kwatt::cli {
-
-class FakeStream final : public net::BodyStream {
- public:
-  FakeStream(int status, std::string body) : status_(status), body_(std::move(body)) {}
-  int status() const override { return status_; }
-  const net::Headers& headers() const override { return headers_; }
-  net::Task<Result<std::string_view>> read_some(Duration) override {
-    if (read_) co_return std::string_view();
-    read_ = true;
-    co_return std::string_view(body_);
-  }
-  net::Task<Result<std::string>> read_all(std::size_t, Duration) override { co_return body_; }
-
- private:
-  int status_;
-  std::string body_;
-  net::Headers headers_;
-  bool read_ = false;
-};
 
 // What tests fill, and look at afterwards; outlives the clients made for it.
 struct FakeCluster {
@@ -39,9 +21,14 @@ struct FakeCluster {
     bool operator==(const Patch&) const = default;
   };
   std::vector<Patch> patches;
+  std::vector<Patch> posts;        // creates
   std::vector<std::string> lists;  // paths with queries
   std::function<void()> on_get;    // before a get is answered
   std::optional<Error> failure;    // of every call
+  // What is no object: answers to Session::fetch, and what was asked.
+  net::Response fetched;
+  std::vector<std::string> fetches;
+  net::Headers fetch_headers;  // of the last one
 
   template <class T>
   void add(const kube::Resource& resource, const T& object,
@@ -50,7 +37,7 @@ struct FakeCluster {
   }
 };
 
-class FakeApi final : public kube::Client {
+class FakeApi final : public test::StubClient {
  public:
   explicit FakeApi(FakeCluster& cluster) : cluster_(cluster) {}
 
@@ -68,6 +55,14 @@ class FakeApi final : public kube::Client {
     cluster_.patches.push_back({path, body});
     co_return there;
   }
+  // What a create answers stands in `objects`, under the path of the collection.
+  kube::Task<Result<std::string>> create(const kube::Resource& resource, std::string namespace_name,
+                                         std::string body) override {
+    const std::string path = kube::path_of(resource, namespace_name);
+    auto there = find(path);
+    if (there) cluster_.posts.push_back({path, body});
+    co_return there;
+  }
   kube::Task<Result<std::unique_ptr<net::BodyStream>>> open(std::string path_and_query) override {
     cluster_.lists.push_back(path_and_query);
     if (cluster_.failure) co_return *cluster_.failure;
@@ -76,31 +71,15 @@ class FakeApi final : public kube::Client {
     for (const auto& [path, json] : cluster_.objects) {
       if (path.starts_with(prefix)) items += (items.empty() ? "" : ",") + json;
     }
-    std::unique_ptr<net::BodyStream> stream = std::make_unique<FakeStream>(
-        200, R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[)" + items + "]}");
+    auto body = std::make_shared<test::MemoryBody>();
+    body->add(R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[)" + items + "]}");
+    body->end();
+    std::unique_ptr<net::BodyStream> stream =
+        std::make_unique<test::MemoryStream>(200, std::move(body));
     co_return std::move(stream);
   }
 
-  kube::Task<Result<std::string>> create(const kube::Resource&, std::string, std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<std::string>> replace(const kube::Resource&, kube::Name, std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<std::string>> replace_status(const kube::Resource&, kube::Name,
-                                                 std::string) override {
-    return refuse<std::string>();
-  }
-  kube::Task<Result<void>> remove(const kube::Resource&, kube::Name, std::string) override {
-    return refuse<void>();
-  }
-  kube::Task<Result<void>> evict(kube::Name, std::string) override { return refuse<void>(); }
-
  private:
-  template <class T>
-  static kube::Task<Result<T>> refuse() {
-    co_return fail(ErrorCode::forbidden, "not what this program may do");
-  }
   Result<std::string> find(const std::string& path) const {
     if (cluster_.failure) return *cluster_.failure;
     const auto found = cluster_.objects.find(path);
@@ -110,6 +89,14 @@ class FakeApi final : public kube::Client {
 
   FakeCluster& cluster_;
 };
+
+inline net::Task<Result<net::Response>> fetched(FakeCluster& cluster, std::string path,
+                                                net::Headers headers) {
+  cluster.fetches.push_back(std::move(path));
+  cluster.fetch_headers = std::move(headers);
+  if (cluster.failure) co_return *cluster.failure;
+  co_return cluster.fetched;
+}
 
 // One call of the program.
 struct Called {
@@ -125,6 +112,9 @@ inline Called call(FakeCluster& cluster, const Clock& clock,
                 Connection connection;
                 connection.client = std::make_unique<FakeApi>(cluster);
                 connection.namespace_name = "shop";
+                connection.fetch = [&cluster](std::string path, net::Headers headers) {
+                  return fetched(cluster, std::move(path), std::move(headers));
+                };
                 return connection;
               }};
   Called called;

@@ -1,15 +1,19 @@
 """kubectl-kwatt against a real API server and the real controller, by itself and as a plugin of kubectl."""
+import csv
+import io
 import json
 import os
 import re
+import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 import yaml
 
 from e2e.case import Case
-from lab.site import Site, program
+from lab.site import NAMESPACE, Site, program
 
 pytestmark = pytest.mark.xdist_group("cli")
 
@@ -138,6 +142,96 @@ def test_exclude_and_suspend_take_effect_and_are_undone(case, cli):
     case.wait(lambda: case.condition("Enforcing").get("reason") == "Enforce", 20, "the condition")
 
 
+def pump(source, sink):
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+    except OSError:
+        pass
+    for end in (source, sink):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+@pytest.fixture(scope="module")
+def service(site):
+    """The Service kwatt-controller, as if the controller ran in a pod. The API server's proxy goes to addresses of
+    pods alone, and loopback may not be one: a pod that nobody runs has this machine's address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+            address = probe.getsockname()[0]
+        except OSError:
+            address = "127.0.0.1"
+    if address.startswith("127."):
+        pytest.skip("this machine has no address but loopback")
+    listener = socket.create_server((address, 0))
+    ingest = int(site.ingest_url.rpartition(":")[2])
+
+    def serve():
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", ingest))
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    meta = {"name": "kwatt-controller", "namespace": NAMESPACE}
+    port = listener.getsockname()[1]
+    api = site.bed.api
+    api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta,
+                "spec": {"schedulerName": "nobody", "containers": [{"name": "controller", "image": "kwatt"}]}})
+    status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
+    api.patch("Pod", "kwatt-controller", {"status": status}, NAMESPACE, subresource="status")
+    for body in ({"apiVersion": "v1", "kind": "Service", "metadata": meta,
+                  "spec": {"ports": [{"name": "ingest", "port": 8443}]}},
+                 {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta,
+                  "subsets": [{"addresses": [{"ip": address, "targetRef": {"kind": "Pod", **meta}}],
+                               "ports": [{"name": "ingest", "port": port}]}]}):
+        site.bed.kubectl("apply", "-f", "-", input=body)
+    yield
+    listener.close()
+
+
+def test_the_history_as_table_json_csv_and_file_through_the_api_server_and_directly(case, cli, service, tmp_path):
+    case.add_machines(2)
+    case.apply_policy()
+    off, on = one_off(case)
+    case.wait_reason(on, "MinAwake")
+    of_off = ("history", f"node/{off}", "--policy", case.name, "--kind", "operations")
+    case.wait(lambda: " ended " in cli(*of_off), 30, "the operation to end")
+    table = cli(*of_off)
+    assert re.search(r"^TIME +NODE +POLICY +OPERATION +PHASE +REASON +MESSAGE$", table, re.M)
+    assert re.search(rf"^20\S+Z +{off} +{case.name} +PowerOff +begun +Idle ", table, re.M)
+    rows = list(csv.DictReader(io.StringIO(cli(*of_off, "-o", "csv"))))
+    assert [row["phase"] for row in rows] == ["begun", "ended"] and {row["node"] for row in rows} == {off}
+    case.wait(lambda: any(row["reason"] == "MinAwake" for row in json.loads(cli("history", on, "-o", "json"))["rows"]),
+              30, "the decision")
+    assert cli("history", off, "--since", "2h", "--until", "1h") == "Nothing is recorded for that time.\n"
+
+    path = Path(cli("history", "--kind", "samples", "--out-dir", str(tmp_path)).strip())
+    assert re.fullmatch(r"metrics_\d{8}T\d{6}Z\.csv", path.name)
+    assert path.read_text().startswith("time,node,meanMilliwatts,")
+    direct = ("--controller", case.site.ingest_url, "--ca", str(case.bed.ca_file))
+    assert cli(*of_off, *direct) == table
+
+    jo = Cli(case.site, case.bed.kubeconfig_for("jo"))
+    done = jo.run(*of_off)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"the Role kwatt-history-user in namespace {NAMESPACE} gives the right to it" in done.stderr
+    case.bed.kubectl("create", "rolebinding", "jo-reads-history", "-n", NAMESPACE, "--role=kwatt-history-user",
+                     "--user=jo")
+    case.wait(lambda: jo.run(*of_off).returncode == 0, 15, "the right to take effect")
+    assert jo(*of_off) == table
+    done = jo.run("history", "--kind", "samples", "--policy", case.name)
+    assert done.returncode == 1 and "samples belong to no policy" in done.stderr
+
+
 def test_completion_knows_verbs_and_names_and_kubectl_finds_it(case, cli):
     machine, = case.add_machines(1)
     case.apply_policy({"mode": "Recommend"})
@@ -163,7 +257,10 @@ def test_errors_say_what_was_wrong_and_have_their_status(site, cli, tmp_path):
     assert failed("hold", "nobody") == (1, "error: there is no node nobody\n")
     assert failed("fly")[0] == 2
     assert failed("status", "--context", "elsewhere")[1].startswith('error: no context "elsewhere" in kubeconfig ')
-    assert "none of the kubeconfig files" in failed("status", "--kubeconfig", str(tmp_path / "none"))[1]
+    none = str(tmp_path / "none")
+    assert f"kubeconfig: cannot read {none}: No such file or directory" in failed("status", "--kubeconfig", none)[1]
+    nowhere = Cli(site, f"{none}:{none}-either")
+    assert f"none of the kubeconfig files {none}:{none}-either exists" in failed("status", cli=nowhere)[1]
     stranger = Cli(site, site.bed.kubeconfig_for("jo"))
     code, said = failed("status", cli=stranger)
     assert code == 1 and 'energypolicies.kwatt.dev is forbidden: User "jo" cannot list' in said

@@ -1,3 +1,5 @@
+#include <map>
+
 #include <doctest/doctest.h>
 
 #include "cli/reasons.hpp"
@@ -9,6 +11,58 @@ namespace {
 using api::OperationKind;
 using api::PowerState;
 using api::Reason;
+
+// As many of the fields that a sentence may hold as one node can have.
+NodeFacts facts_of_everything(const std::string& reason) {
+  NodeFacts facts = facts_of(machine("n1", PowerState::On, reason));
+  facts.pods = {pod("web-0", "n1"), pod("web-1", "n1"), pod("web-2", "n1")};
+  facts.pending = 4;
+
+  api::PowerModelSpec& model = facts.machine->spec.model;
+  model.max_milliwatts = 406'000;
+  model.shutdown_seconds = 30;
+  model.boot_seconds = 120;
+  model.boot_joules = 20'000;
+
+  api::NodePowerStatus& status = facts.machine->status;
+  status.memory.idle_since = ago(minutes{4});
+  status.memory.last_on = ago(minutes{12});
+  status.memory.last_off = ago(hours{3});
+  status.memory.cycles_day = "2026-11-21";
+  status.memory.cycles_today = 6;
+  status.memory.cool_down_until = kNow + minutes{2};
+  status.memory.failure_count = 2;
+  status.memory.owner_policy = "other";
+  status.report.time = ago(seconds{40});
+  status.report.cpu_utilization_percent = 7;
+  status.report.hardware_min_mhz = 800;
+  status.report.hardware_max_mhz = 3200;
+  status.report.cap_min_watts = 60;
+  status.report.cap_max_watts = 165;
+  status.report.available_governors = {"performance", "powersave"};
+  status.operation.id = "x";
+  status.operation.kind = OperationKind::PowerOff;
+  status.operation.step = "SoftOff";
+  status.operation.step_started_at = ago(seconds{10});
+
+  api::Node& node = *facts.node;
+  node.unschedulable = true;
+  node.taints = {{"maintenance", "", "NoSchedule", std::nullopt},
+                 {"kwatt.dev/candidate", "", "PreferNoSchedule", std::nullopt}};
+  node.conditions[0].status = "False";
+  node.conditions[0].last_transition_time = ago(minutes{6});
+  node.meta.annotations.set("kwatt.dev/override", "on,until=2026-11-21T17:00:00Z");
+
+  api::EnergyPolicy& policy = *facts.policy;
+  policy.spec.migration.enabled = true;
+  policy.spec.dvfs.enabled = true;
+  policy.spec.dvfs.migration.enabled = true;
+  policy.spec.capping.enabled = true;
+  policy.spec.capping.budget_watts = 5000;
+  policy.status.nodes.unready = 2;
+  policy.status.budgets = {{"night", 0, 0, true, kNow + hours{3}}};
+  return facts;
+}
 
 TEST_SUITE("cli") {
   TEST_CASE("every reason is explained without a gap, with and without the objects around") {
@@ -30,6 +84,114 @@ TEST_SUITE("cli") {
         CHECK_FALSE(explanation.change.empty());
       }
     }
+  }
+
+  TEST_CASE("every reason is a sentence, with the numbers that the objects hold") {
+    const std::map<Reason, std::string> because = {
+        {Reason::InUse, "3 workload pods run on it"},
+        {Reason::Idle, "no workload pod had run on it for 10 min"},
+        {Reason::IdleWait, "no workload pod runs on it, but it has been idle only for 4 min"},
+        {Reason::LowUtilization,
+         "little of it is used: 7 % of its CPUs were busy 40 s ago; below 50 % it is emptied; "
+         "below 30 % it is slowed down; below 70 % of its maximum power its cap is released"},
+        {Reason::PendingPods, "4 pods are waiting for room"},
+        {Reason::HighLoad,
+         "the load is high: 7 % of its CPUs were busy 40 s ago; nodes are woken when those that "
+         "are on are above 81 % for 5 min; above 60 % it is sped up; above 80 % pods are moved "
+         "away"},
+        {Reason::PowerHigh,
+         "it draws 120 W, more than 90 % of its maximum of 406 W, or than its share of the 5000 W "
+         "of policy default"},
+        {Reason::Headroom, "less than 10 % of CPU or 10 % of memory would be free without it"},
+        {Reason::Scheduled, "a schedule says so"},
+        {Reason::Manual, "a person asked for it: held on until 2026-11-21T17:00:00Z (in 2 h)"},
+        {Reason::Carbon, "of the carbon intensity of the electricity"},
+        {Reason::OverBudget, "the power budget of 5000 W is used up (its nodes draw 240 W)"},
+        {Reason::NotSelected, "policy default does not select it any more"},
+        {Reason::Excluded, "it is annotated kwatt.dev/exclude"},
+        {Reason::ControlPlane, "it is a control-plane node, or the controller runs on it"},
+        {Reason::MinAwake, "without it fewer than 1 node (1 per zone) would be awake"},
+        {Reason::MinOnTime, "it has been on for 12 min, less than the 30 min it must be on"},
+        {Reason::MinOffTime, "it has been off for 3 h, less than the 10 min it must be off"},
+        {Reason::CycleLimit, "it was switched off 6 times today, and 6 times a day are allowed"},
+        {Reason::CoolDown, "it is left alone until 2026-11-21T15:02:00Z after the last change"},
+        {Reason::RateLimited,
+         "policy default changes no more nodes at a time (60 off and 300 on a minute, 1 emptied at "
+         "once)"},
+        {Reason::BudgetExhausted,
+         "a disruption budget of policy default allows no further node now (night: 0 of 0 used "
+         "until 2026-11-21T18:00:00Z)"},
+        {Reason::Window,
+         "the disruption budget in force allows nothing at this time of day (night: 0 of 0 used "
+         "until 2026-11-21T18:00:00Z)"},
+        {Reason::InProgress, "an operation on it is under way: power-off at step SoftOff for 10 s"},
+        {Reason::PodNotMovable, "one of the 3 workload pods on it would not be replaced elsewhere"},
+        {Reason::NoDestination, "one of the 3 workload pods on it fits on no other node"},
+        {Reason::PDBBlocked,
+         "a PodDisruptionBudget allows no disruption of one of the 3 workload pods on it now"},
+        {Reason::DoNotDisrupt,
+         "it, or one of the 3 workload pods on it, is annotated not to be disrupted"},
+        {Reason::LocalStorage,
+         "one of the 3 workload pods on it has local storage that would be lost"},
+        {Reason::NotWorthIt,
+         "being off would save less than shutdown and boot cost (shutdown 30 s, boot 2 min, 20000 "
+         "J, moving pods has to score 50)"},
+        {Reason::WakeNotVerified,
+         "it has not been proved yet that its machine can be woken (wakeTest: Auto)"},
+        {Reason::StaleTelemetry,
+         "its newest sample is too old to be trusted (its agent reported 40 s ago)"},
+        {Reason::NotSynced, "the controller does not know the whole cluster yet"},
+        {Reason::TooManyUnready, "so many nodes are unready (2 of 3) that something else is wrong"},
+        {Reason::NodeNotReady, "its Node is not Ready, now for 6 min"},
+        {Reason::ForeignOwner,
+         "somebody else holds it (it is cordoned, it has the taint maintenance)"},
+        {Reason::DrainTimeout, "it could not be emptied in 10 min"},
+        {Reason::NoDriver,
+         "the controller does not understand the address lab+http://127.0.0.1:1/x, or may not use "
+         "it (--bmc-allow)"},
+        {Reason::BMCError,
+         "its management controller did not do what was asked (2 attempts in a row failed)"},
+        {Reason::WakeFailed, "it did not come up within 15 min (2 attempts in a row failed)"},
+        {Reason::OutOfRange,
+         "its hardware does not offer the setting (800 to 3200 MHz, caps of 60 to 165 W, governors "
+         "performance powersave)"},
+        {Reason::AgentStale,
+         "no agent reports from it, or has done what was asked (its agent reported 40 s ago)"},
+        {Reason::LeverDisabled, "policy default does not use the lever that would change it"},
+        {Reason::Suspended, "policy default is suspended"},
+        {Reason::RecommendOnly, "policy default only recommends"},
+        {Reason::PolicyDeleted, "policy default is being deleted and gives back what it held"},
+        {Reason::Conflict, "policy other has it"},
+    };
+    CHECK(because.size() == reason_texts().size());
+    for (const auto& [reason, text] : because) {
+      const std::string word(api::to_string(reason));
+      CAPTURE(word);
+      CHECK(explain_node(facts_of_everything(word), kNow).sentence ==
+            "node n1 is on because " + text + " (" + word + "), for 5 min");
+    }
+  }
+
+  TEST_CASE("a node that no policy selects, one without a driver, one without numbers") {
+    const auto because = [](const std::string& reason, const auto& arrange) {
+      NodeFacts facts = facts_of(machine("n1", PowerState::On, reason));
+      arrange(facts);
+      const std::string sentence = explain_node(facts, kNow).sentence;
+      return sentence.substr(std::string("node n1 is on because ").size());
+    };
+    CHECK(because("NotSelected", [](NodeFacts& f) {
+            f.machine->status.decision.policy.clear();
+            f.policy.reset();
+          }) == "no policy selects it (NotSelected), for 5 min");
+    CHECK(because("NoDriver", [](NodeFacts& f) { f.machine->spec.bmc.address.clear(); }) ==
+          "its NodePower names no way to switch it on (NoDriver), for 5 min");
+    const auto nothing = [](NodeFacts&) {};
+    CHECK(because("PendingPods", nothing) == "pods are waiting for room (PendingPods), for 5 min");
+    CHECK(because("CoolDown", nothing) ==
+          "it is left alone for a while after the last change (CoolDown), for 5 min");
+    CHECK(because("LocalStorage", nothing) ==
+          "a pod on it has local storage that would be lost (LocalStorage), for 5 min");
+    CHECK(because("Conflict", nothing) == "another policy has it (Conflict), for 5 min");
   }
 
   TEST_CASE("a node in use: pods, timers, the past, the machine, the events") {
@@ -129,7 +291,7 @@ TEST_SUITE("cli") {
            f.policy->status.budgets = {{"night", 0, 0, true, kNow + hours{3}}};
          },
          "node n1 is on because the disruption budget in force allows nothing at this time of day "
-         "(Window), for 5 min",
+         "(night: 0 of 0 used until 2026-11-21T18:00:00Z) (Window), for 5 min",
          "2026-11-21T18:00:00Z"},
         {"a policy that only recommends promises nothing", PowerState::On, "RecommendOnly",
          [](NodeFacts& f) { f.policy->spec.mode = api::Mode::Recommend; },

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "cli/complete.hpp"
@@ -181,6 +183,21 @@ TEST_SUITE("cli") {
                 "regarding.kind%3DNode%2Cregarding.name%3Dn1"});
   }
 
+  TEST_CASE_FIXTURE(Fixture, "why counts the pods that wait, where they are the reason") {
+    cluster.add(node_powers(), machine("n2", PowerState::On, "PendingPods"));
+    for (const std::string name : {"a", "b"}) {
+      cluster.objects["/api/v1/pods/" + name] =
+          R"({"metadata":{"name":")" + name +
+          R"(","namespace":"shop","uid":"u"},"status":{"phase":"Pending","conditions":[{"type":)"
+          R"("PodScheduled","status":"False","reason":"Unschedulable"}]}})";
+    }
+    CHECK((*this)({"why", "n2"})
+              .out.starts_with(
+                  "node n2 is on because 2 pods are waiting for room (PendingPods), for 5 min."));
+    CHECK(std::count(cluster.lists.begin(), cluster.lists.end(),
+                     "/api/v1/pods?limit=500&fieldSelector=spec.nodeName%3D") == 1);
+  }
+
   TEST_CASE_FIXTURE(Fixture, "why of a bare name that is no node's is that of a policy") {
     CHECK((*this)({"why", "default"}).out.starts_with("policy default is enforced"));
     CHECK((*this)({"why", "policy/default", "-o", "json"})
@@ -256,6 +273,12 @@ TEST_SUITE("cli") {
         {{"hold", "n1", ""}, ":4\n"},
         {{"suspend", "d"}, "default\n:4\n"},
         {{"status", "-o", ""}, "json\ntable\nyaml\n:4\n"},
+        {{"history", "-o", ""}, "csv\njson\ntable\n:4\n"},
+        {{"history", "--kind", "de"}, "decisions\n:4\n"},
+        {{"history", "--policy", ""}, "default\n:4\n"},
+        {{"history", "--limit", ""}, ":4\n"},
+        {{"history", "node"}, ":4\n"},
+        {{"history", "n1", "--o"}, "--out-dir\n--output\n:4\n"},
         {{"status", "--n"}, "--nodes\n:4\n"},
         {{"--context", "x", "release", "n1"}, "n1\n:4\n"},
         {{"completion", ""}, "bash\n:4\n"},

@@ -2,9 +2,11 @@
 import itertools
 import json
 import re
+import subprocess
 
 from bed import objects
 from bed.process import wait_until
+from lab.site import program
 
 # Seconds-long timers, so that a case takes seconds.
 FAST = {
@@ -117,8 +119,11 @@ class Case:
     # ---- waiting ------------------------------------------------------------------------------------------
 
     def wait(self, condition, seconds, what):
+        def met():
+            self.site.restart_controllers()
+            return condition()
         try:
-            return wait_until(condition, seconds, what, every=0.2)
+            return wait_until(met, seconds, what, every=0.2)
         except TimeoutError as error:
             raise AssertionError(f"{error}") from None
 
@@ -141,6 +146,18 @@ class Case:
 
     def wait_reason(self, machine, reason, seconds=20):
         self.wait(lambda: self.reason(machine) == reason, seconds, f"reason {reason} on {machine}")
+        self.ask_why(machine)
+
+    def ask_why(self, machine):
+        """`kubectl kwatt why` explains the node, whatever its reason is by now, with nothing left out."""
+        done = subprocess.run([program("kubectl-kwatt"), "--kubeconfig", str(self.bed.kubeconfig), "why",
+                               f"node/{machine}", "-o", "json"], capture_output=True, text=True, timeout=60,
+                              stdin=subprocess.DEVNULL, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        told = json.loads(done.stdout)
+        assert told["sentence"].startswith(f"node {machine} is ") and f"({told['reason']})" in told["sentence"], told
+        assert not re.search("unknown value|not known|[{}]", told["sentence"] + told.get("change", "")), told
+        return told
 
     def stays(self, condition, seconds, what):
         """`condition` holds for so long."""

@@ -33,8 +33,6 @@ def test_an_api_server_that_is_gone_for_a_while_stops_everything_and_nothing_is_
         case.stays(lambda: len(case.site.commands()) == commands, 12, "no command while the API server is gone")
     finally:
         case.bed.start_apiserver()
-    if not case.site.controller.running():  # it lost its lease and ended, as it must; a Deployment restarts it
-        case.site.controller.start()
     case.wait(lambda: sum(case.power(m).get("powerState") == "Off" for m in case.machines) == 1, 60, "one off")
 
 
@@ -44,8 +42,6 @@ def test_an_api_server_that_is_restarted_is_watched_again(case):
     case.wait(lambda: sum(case.power(m).get("powerState") == "Off" for m in case.machines) == 1, 40, "one off")
     case.bed.restart_apiserver(kill=True)
     wait_until(lambda: case.bed.kubectl("get", "--raw=/readyz", check=False).strip() == "ok", 30, "readyz")
-    if not case.site.controller.running():
-        case.site.controller.start()
     case.deploy("web", replicas=2, cpu="3")
     case.wait_running("web", 2, seconds=90)
 

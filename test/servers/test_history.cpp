@@ -21,11 +21,14 @@ TEST_SUITE("telemetry") {
   class ReviewClient final : public test::StubClient {
    public:
     int token_reviews = 0, access_reviews = 0;
-    bool broken = false;
+    std::optional<ErrorCode> broken_tokens, broken_accesses;
     std::string last_access;
     Task<Text> create(const kube::Resource& resource, std::string, std::string body) override {
-      if (broken) co_return fail(ErrorCode::unavailable, "no connection");
-      if (resource.plural == "tokenreviews") {
+      const bool of_token = resource.plural == "tokenreviews";
+      if (const auto& broken = of_token ? broken_tokens : broken_accesses; broken) {
+        co_return fail(*broken, "POST", "what the API server says of our request");
+      }
+      if (of_token) {
         ++token_reviews;
         for (const std::string name : {"reader", "agent"}) {
           if (body.find("\"" + name + "\"") == std::string::npos) continue;
@@ -95,9 +98,24 @@ TEST_SUITE("telemetry") {
     room.clock.advance(seconds{31});
     room.get("/history");
     CHECK(room.client.access_reviews == 3);
-    room.clock.advance(minutes{5});
-    room.client.broken = true;
-    CHECK(room.get("/history").status == 503);
+  }
+
+  TEST_CASE("history server: what the API server holds against us is not held against the caller") {
+    for (const ErrorCode code :
+         {ErrorCode::unavailable, ErrorCode::timeout, ErrorCode::invalid_argument,
+          ErrorCode::unauthorized, ErrorCode::forbidden, ErrorCode::internal}) {
+      const std::string word(to_string(code));
+      CAPTURE(word);
+      Room room;
+      room.client.broken_accesses = code;
+      CHECK(room.get("/history").status == 503);
+      room.client.broken_tokens = code;
+      CHECK(room.get("/history", "agent").status == 503);
+      // Nothing of that is remembered.
+      room.client.broken_accesses = room.client.broken_tokens = std::nullopt;
+      CHECK(room.get("/history").status == 200);
+      CHECK(room.get("/history", "agent").status == 403);
+    }
   }
 
   TEST_CASE("history server: rows as JSON and as a CSV file to save") {
@@ -130,9 +148,11 @@ TEST_SUITE("telemetry") {
     };
     const Case cases[] = {
         {"/history", ""},
+        {"/history?", ""},
         {"/history?kind=energy&node=n%2D1&policy=p&since=1h30m&until=2026-11-20T09:00:00Z&limit=10",
          ""},
         {"/history?kind=watts", "kind=watts: must be samples"},
+        {"/history?kind=samples&", " is not known"},
         {"/history?node=", "node=: must be a name"},
         {"/history?since=yesterday", "since=yesterday: must be a time"},
         {"/history?since=-5m", "since=-5m: must be a time"},
