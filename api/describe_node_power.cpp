@@ -22,6 +22,11 @@ struct Words<OperationKind> {
   static constexpr std::array<std::string_view, 7> words{
       "None", "PowerOff", "PowerOn", "Migrate", "SetFrequency", "SetCap", "Release"};
 };
+template <>
+struct Words<PowerBasis> {
+  static constexpr std::array<std::string_view, 5> words{"None", "Measured", "Fitted", "Specified",
+                                                         "Default"};
+};
 
 // ---- spec: every setting is written.
 template <>
@@ -188,6 +193,15 @@ struct Describe<BmcStatus> {
 };
 
 template <>
+struct Describe<MachinePower> {
+  static constexpr std::string_view name = "MachinePower";
+  static constexpr auto fields = std::array{
+      field<&MachinePower::milliwatts>("milliwatts"), field<&MachinePower::source>("source"),
+      field<&MachinePower::meter>("meter"), field<&MachinePower::time>("time"),
+      field<&MachinePower::error_percent>("errorPercent")};
+};
+
+template <>
 struct Describe<NodePowerStatus> {
   static constexpr std::string_view name = "NodePowerStatus";
   static constexpr auto fields =
@@ -199,8 +213,7 @@ struct Describe<NodePowerStatus> {
                  field<&NodePowerStatus::report>("report"),
                  field<&NodePowerStatus::bmc>("bmc"),
                  written<&NodePowerStatus::watts>("watts"),
-                 field<&NodePowerStatus::watts_source>("wattsSource"),
-                 field<&NodePowerStatus::watts_time>("wattsTime")};
+                 field<&NodePowerStatus::power>("power")};
 };
 
 template <>

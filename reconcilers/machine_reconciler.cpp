@@ -1,5 +1,7 @@
 #include "reconcilers/machine_reconciler.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "api/decode.hpp"
@@ -7,9 +9,11 @@
 #include "api/patch.hpp"
 #include "base/backoff.hpp"
 #include "base/log.hpp"
+#include "planner/levers.hpp"
 #include "reconcilers/decisions.hpp"
 #include "reconcilers/effects.hpp"
 #include "reconcilers/identifiers.hpp"
+#include "reconcilers/machine_power.hpp"
 #include "reconcilers/relay.hpp"
 
 namespace kwatt::reconcilers {
@@ -30,6 +34,7 @@ constexpr Duration kLongestMeterPause = std::chrono::minutes{30};
 constexpr Duration kLimitPollWithout = std::chrono::minutes{10};
 // A shown draw that is off by less than a tenth is refreshed no more often than this (api.md).
 constexpr Duration kWattsInterval = std::chrono::minutes{5};
+constexpr Duration kSourceInterval = std::chrono::minutes{1};
 
 std::string_view kind_word(OperationKind kind) {
   switch (kind) {
@@ -58,33 +63,6 @@ void merge_decision(const api::NodeDecision& wanted, TimePoint now, api::NodeDec
   const auto since = news ? std::optional{now} : decision.since;
   decision = wanted;
   decision.since = since;
-}
-
-// What the column WATTS shows, and where it is from.
-struct Shown {
-  std::int64_t watts = 0;
-  std::string source;
-  std::optional<TimePoint> time;
-};
-
-Shown shown_watts(const NodeView& node, const std::optional<telemetry::MeterReading>& meter) {
-  Shown shown;
-  if (node.power_state() == PowerState::Off) return shown;
-  const bool sampled = !node.samples.empty() && node.samples.back().has_power;
-  if (sampled && !node.samples.back().from_bmc) {
-    shown.watts = node.samples.back().power.count() / 1000;
-    shown.time = node.samples.back().at;
-    if (node.machine != nullptr) shown.source = node.machine->status.report.watts_source;
-  } else if (meter) {
-    shown.watts = meter->power.count() / 1000;
-    shown.source = meter->source;
-    shown.time = meter->at;
-  } else if (node.machine != nullptr && node.machine->status.report.watts > 0) {
-    shown.watts = node.machine->status.report.watts;
-    shown.source = node.machine->status.report.watts_source;
-    shown.time = node.machine->status.report.time;
-  }
-  return shown;
 }
 
 // "redfish" of redfish+https://…
@@ -116,13 +94,31 @@ std::optional<planner::Reason> refusal_of(const Error& error) {
   }
 }
 
-// Does the node's agent measure power itself?
-bool agent_measures(const NodeView& node) {
-  return !node.samples.empty() && node.samples.back().has_power && !node.samples.back().from_bmc;
+// Does anybody but the BMC measure what the whole machine draws, so that it need not be asked?
+bool measured_otherwise(const NodeView& node, TimePoint now) {
+  return planner::believed_power(node, now) != nullptr && node.newest.whole_machine &&
+         node.newest.meter != planner::kBmcMeter;
 }
 
 bool is_not_off(const NodePower& machine) {
   return machine.status.power_state != PowerState::Off;
+}
+
+// Is this power worth a write of its own? What somebody acts on at once: from or to nothing, or
+// known in another way (but a source that comes and goes costs no more than a write a minute).
+// Else a tenth of a difference, every five minutes.
+bool worth_showing(const api::MachinePower& shown, const api::MachinePower& now, Duration since) {
+  if ((shown.milliwatts == 0) != (now.milliwatts == 0)) return true;
+  const bool metered = now.source == api::PowerBasis::Measured;
+  if (metered && shown.source != api::PowerBasis::Measured) return true;
+  if (shown.source != now.source || shown.meter != now.meter) {
+    // A machine that went off does not show for a minute what it drew before.
+    const bool leap =
+        now.milliwatts * 2 < shown.milliwatts || shown.milliwatts * 2 < now.milliwatts;
+    return leap || since >= kSourceInterval;
+  }
+  return since >= kWattsInterval &&
+         std::abs(now.milliwatts - shown.milliwatts) * 10 > shown.milliwatts;
 }
 
 std::optional<PowerState> polled_state(const NodePowerStatus& status,
@@ -136,13 +132,13 @@ std::optional<PowerState> polled_state(const NodePowerStatus& status,
 }  // namespace
 
 MachineReconciler::MachineReconciler(kube::Client& client, ClusterView& view, Drivers& drivers,
-                                     telemetry::MeterStore& meters, MeterOptions meter_options,
+                                     telemetry::SampleStore& samples, MeterOptions meter_options,
                                      kube::EventRecorder& events, Metrics& metrics, Fence fence,
                                      MachineEvents callbacks)
     : client_(client),
       view_(view),
       drivers_(drivers),
-      meters_(meters),
+      samples_(samples),
       meter_options_(meter_options),
       events_(events),
       metrics_(metrics),
@@ -179,7 +175,9 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string nam
   auto node = view_.node_view(name);
   auto machine = view_.machine(name);
   if (machine == nullptr) {
-    const bool wanted = node != nullptr && (intents_.contains(name) || !node->samples.empty());
+    const bool agent = node != nullptr && std::any_of(node->samples.begin(), node->samples.end(),
+                                                      [](const auto& s) { return s.from_agent; });
+    const bool wanted = node != nullptr && (intents_.contains(name) || agent);
     if (!wanted) {
       intents_.erase(name);
       co_return ReconcileResult{};
@@ -194,7 +192,7 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string nam
     intents_.erase(name);
     scratch_.erase(name);
     meter_due_.erase(name);
-    meters_.forget(name);
+    last_shown_.erase(name);
     if (!machine->status.operation.id.empty()) {
       NodePowerStatus status = machine->status;
       status.operation = {};
@@ -586,18 +584,19 @@ kube::Task<void> MachineReconciler::read_limit(std::shared_ptr<const NodePower> 
   }
 }
 
-kube::Task<void> MachineReconciler::read_meter(std::shared_ptr<const NodePower> machine,
+kube::Task<bool> MachineReconciler::read_meter(std::shared_ptr<const NodePower> machine,
                                                const NodeView& node, NodePowerStatus& status) {
   const std::string name = machine->meta.name;
   MeterDue& due = meter_due_[name];
   const MonotonicPoint now = view_.clock().monotonic();
-  const bool reading = !agent_measures(node) && now >= due.reading;
-  if ((!reading && now < due.limit) || reading_ >= meter_options_.at_once) co_return;
+  const bool reading = !measured_otherwise(node, view_.now()) && now >= due.reading;
+  if ((!reading && now < due.limit) || reading_ >= meter_options_.at_once) co_return false;
   ++reading_;
   const struct Leave {
     std::size_t& count;
     ~Leave() { --count; }
   } leave{reading_};
+  bool taken = false;
   const std::string source = source_of(machine->spec.bmc.address);
   const auto report = [&](const Result<void>& result) {
     metrics_.add("kwatt_bmc_readings_total", "Readings asked of BMCs, by result.",
@@ -618,21 +617,18 @@ kube::Task<void> MachineReconciler::read_meter(std::shared_ptr<const NodePower> 
   if (!driver) {
     report(driver.error());
     due.limit = due.reading;
-    co_return;
+    co_return false;
   }
   if (reading) {
     auto power = co_await (*driver)->power_reading();
     const Result<void> result = power ? Result<void>{} : Result<void>{power.error()};
     if (!report(result)) {
       due.limit = std::max(due.limit, due.reading);
-      co_return;
+      co_return false;
     }
-    if (*power && !meters_.add(name, {view_.now(), **power, source})) {
-      metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                   {{"reason", "power_range"}});
-    }
+    if (*power) taken = keep_reading(node, **power);
   }
-  if (view_.clock().monotonic() < due.limit) co_return;
+  if (view_.clock().monotonic() < due.limit) co_return taken;
   auto limit = co_await (*driver)->power_limit();
   due.limit = view_.clock().monotonic() + meter_options_.interval;
   if (limit) {
@@ -645,6 +641,24 @@ kube::Task<void> MachineReconciler::read_meter(std::shared_ptr<const NodePower> 
     status.bmc.power_limit = false;
     due.limit = view_.clock().monotonic() + kLimitPollWithout;
   }
+  co_return taken;
+}
+
+bool MachineReconciler::keep_reading(const NodeView& node, Milliwatts power) {
+  telemetry::Sample sample;
+  sample.at = view_.now();
+  sample.power = power;
+  sample.source = telemetry::Source::bmc;
+  sample.period = meter_options_.interval;
+  sample.has_utilization = false;
+  const auto maximum =
+      node.model.specified ? std::optional{node.model.curve.maximum()} : std::nullopt;
+  const auto refusal = samples_.add(node.name(), sample, sample.at, maximum);
+  if (refusal) {
+    metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
+                 {{"reason", std::string(telemetry::to_string(*refusal))}});
+  }
+  return !refusal;
 }
 
 kube::Task<void> MachineReconciler::read_machine(std::shared_ptr<const NodePower> machine,
@@ -697,18 +711,22 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
   } else if (status.power_state == PowerState::On) {
     status.power_state = PowerState::Unknown;
   }
+  std::unique_ptr<NodeView> again;
   if (node.has_driver && status.power_state != PowerState::Off) {
-    co_await read_meter(machine, node, status);
+    const bool taken = co_await read_meter(machine, node, status);
+    if (taken) again = view_.node_view(name);
   }
-  const Shown shown = shown_watts(node, view_.meter(name));
-  const bool changed = status != machine->status;
-  const bool stale = !machine->status.power_state_since ||
-                     view_.now() - *machine->status.power_state_since >= kWattsInterval;
-  if (changed || (shown.watts != status.watts && (status.watts == 0 || shown.watts == 0)) ||
-      (stale && std::abs(shown.watts - status.watts) * 10 > status.watts)) {
-    status.watts = shown.watts;
-    status.watts_source = shown.source;
-    status.watts_time = shown.time;
+  const NodeView& seen = again != nullptr ? *again : node;
+  const api::MachinePower power = machine_power(seen, view_.now());
+  const MonotonicPoint moment = view_.clock().monotonic();
+  const auto shown = last_shown_.find(name);
+  const Duration since = shown == last_shown_.end()
+                             ? kWattsInterval
+                             : std::chrono::floor<Duration>(moment - shown->second);
+  if (status != machine->status || worth_showing(status.power, power, since)) {
+    last_shown_[name] = moment;
+    status.power = power;
+    status.watts = (power.milliwatts + 500) / 1000;
   }
   if (status != machine->status) {
     auto written = co_await write(machine, std::move(status));
@@ -716,7 +734,7 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
     if (callbacks_.pass_wanted) callbacks_.pass_wanted();
   }
   const bool metered = node.has_driver && is_not_off(*machine) &&
-                       (!agent_measures(node) || machine->status.bmc.power_limit);
+                       (!measured_otherwise(seen, view_.now()) || machine->status.bmc.power_limit);
   co_return ReconcileResult{metered ? std::min(kPollInterval, meter_options_.interval)
                                     : kPollInterval};
 }

@@ -60,9 +60,9 @@ struct MeterOptions {
 
 class MachineReconciler {
  public:
-  // Readings go to `meters`.
+  // BMCs' readings go to `samples`.
   MachineReconciler(kube::Client& client, ClusterView& view, Drivers& drivers,
-                    telemetry::MeterStore& meters, MeterOptions meter_options,
+                    telemetry::SampleStore& samples, MeterOptions meter_options,
                     kube::EventRecorder& events, Metrics& metrics, Fence fence,
                     MachineEvents callbacks);
 
@@ -109,9 +109,12 @@ class MachineReconciler {
   kube::Task<void> set_limit(planner::SetPowerLimit limit,
                              std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
   kube::Task<void> read_limit(std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
-  // Asks the BMC what the machine draws and how it is limited, if that is due.
-  kube::Task<void> read_meter(std::shared_ptr<const api::NodePower> machine,
+  // Asks the BMC what the machine draws and how it is limited, if that is due. True: there is a new
+  // reading.
+  kube::Task<bool> read_meter(std::shared_ptr<const api::NodePower> machine,
                               const planner::NodeView& node, api::NodePowerStatus& status);
+  // False: the reading cannot be true, or is not new.
+  bool keep_reading(const planner::NodeView& node, Milliwatts power);
   void failed(const std::string& node, const Error& error, Scratch& scratch);
   kube::Task<void> read_machine(std::shared_ptr<const api::NodePower> machine, Scratch& scratch);
   kube::Task<std::string> lease_renewed(std::string node);
@@ -127,7 +130,7 @@ class MachineReconciler {
   kube::Client& client_;
   ClusterView& view_;
   Drivers& drivers_;
-  telemetry::MeterStore& meters_;
+  telemetry::SampleStore& samples_;
   MeterOptions meter_options_;
   kube::EventRecorder& events_;
   Metrics& metrics_;
@@ -135,14 +138,15 @@ class MachineReconciler {
   MachineEvents callbacks_;
   std::map<std::string, Intent> intents_;
   std::map<std::string, Scratch> scratch_;
-  std::map<std::string, MonotonicPoint> last_poll_;  // of machines without an operation
   // When a BMC is asked for its reading and its limit again, and how often it failed in a row.
   struct MeterDue {
     MonotonicPoint reading{}, limit{};
     int failures = 0;
   };
   std::map<std::string, MeterDue> meter_due_;
-  std::size_t reading_ = 0;  // BMCs being read now
+  std::size_t reading_ = 0;                           // BMCs being read now
+  std::map<std::string, MonotonicPoint> last_poll_;   // of machines without an operation
+  std::map<std::string, MonotonicPoint> last_shown_;  // when another power was written
 };
 
 }  // namespace kwatt::reconcilers
