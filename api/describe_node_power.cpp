@@ -23,6 +23,11 @@ struct Words<OperationKind> {
   static constexpr std::array<std::string_view, 7> words{
       "None", "PowerOff", "PowerOn", "Migrate", "SetFrequency", "SetCap", "Release"};
 };
+template <>
+struct Words<PowerBasis> {
+  static constexpr std::array<std::string_view, 5> words{"None", "Measured", "Fitted", "Specified",
+                                                         "Default"};
+};
 
 std::string_view to_string(PowerState state) {
   return word_of(state);
@@ -199,6 +204,15 @@ struct Describe<BmcStatus> {
 };
 
 template <>
+struct Describe<MachinePower> {
+  static constexpr std::string_view name = "MachinePower";
+  static constexpr auto fields = std::array{
+      field<&MachinePower::milliwatts>("milliwatts"), field<&MachinePower::source>("source"),
+      field<&MachinePower::meter>("meter"), field<&MachinePower::time>("time"),
+      field<&MachinePower::error_percent>("errorPercent")};
+};
+
+template <>
 struct Describe<NodePowerStatus> {
   static constexpr std::string_view name = "NodePowerStatus";
   static constexpr auto fields =
@@ -210,8 +224,7 @@ struct Describe<NodePowerStatus> {
                  field<&NodePowerStatus::report>("report"),
                  field<&NodePowerStatus::bmc>("bmc"),
                  written<&NodePowerStatus::watts>("watts"),
-                 field<&NodePowerStatus::watts_source>("wattsSource"),
-                 field<&NodePowerStatus::watts_time>("wattsTime")};
+                 field<&NodePowerStatus::power>("power")};
 };
 
 template <>

@@ -144,6 +144,23 @@ struct BmcStatus {
   bool operator==(const BmcStatus&) const = default;
 };
 
+// How the machine's power is known, best first: a meter; what its meter taught about it before it
+// fell silent; spec.model; the model of a machine with so many CPUs. None: not known yet, or off.
+enum class PowerBasis { None, Measured, Fitted, Specified, Default };
+
+// Power of the machine now.
+struct MachinePower {
+  std::int64_t milliwatts = 0;
+  PowerBasis source = PowerBasis::None;
+  // Measured: who measures. "hwmon", "rapl", "rapl-psys": the agent; "redfish", "ipmi" …: the BMC;
+  // others by the words of telemetry::Source.
+  std::string meter;
+  std::optional<TimePoint> time;  // Measured: when
+  // Fitted: mean error of the fit over what it was made from; 0: less than half a percent.
+  std::int64_t error_percent = 0;
+  bool operator==(const MachinePower&) const = default;
+};
+
 struct NodePowerStatus {
   PowerState power_state = PowerState::Unknown;
   std::optional<TimePoint> power_state_since;
@@ -152,10 +169,8 @@ struct NodePowerStatus {
   NodeMemory memory;
   AgentReport report;
   BmcStatus bmc;
-  std::int64_t watts = 0;  // shown in the WATTS column
-  std::string
-      watts_source;  // "hwmon", "rapl", "rapl-psys": the agent; "redfish", "ipmi" …: the BMC
-  std::optional<TimePoint> watts_time;  // when they were measured
+  std::int64_t watts = 0;  // shown in the WATTS column: `power` in whole watts
+  MachinePower power;
   bool operator==(const NodePowerStatus&) const = default;
 };
 

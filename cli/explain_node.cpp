@@ -123,12 +123,27 @@ void add_past(const NodeCase& c, std::vector<std::string>& facts) {
   }
 }
 
+std::string how_known(const api::MachinePower& power) {
+  switch (power.source) {
+    case api::PowerBasis::Measured:
+      return fmt::format(" (measured by {})", power.meter);
+    case api::PowerBasis::Fitted:
+      return fmt::format(" (estimated from what its meter said before it fell silent, error {} %)",
+                         power.error_percent);
+    case api::PowerBasis::Specified:
+      return " (estimated by its own model)";
+    case api::PowerBasis::Default:
+      return " (estimated by the default model)";
+    case api::PowerBasis::None:
+      break;
+  }
+  return "";
+}
+
 void add_machine(const NodeCase& c, std::vector<std::string>& facts) {
   const api::AgentReport& report = c.status.report;
   std::string draw = fmt::format("It draws {} W", c.status.watts);
-  const std::string& source =
-      c.status.watts_source.empty() ? report.watts_source : c.status.watts_source;
-  if (!source.empty()) draw += fmt::format(" (measured by {})", source);
+  draw += how_known(c.status.power);
   if (!report.governor.empty()) {
     draw += fmt::format("; governor {}, at most {} MHz", report.governor, report.max_mhz);
   }

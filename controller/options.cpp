@@ -9,9 +9,12 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "api/quantity.hpp"
+#include "net/http.hpp"
 #include "telemetry/history_file.hpp"
+#include "telemetry/prometheus_query.hpp"
 
 namespace kwatt::controller {
 namespace {
@@ -72,6 +75,76 @@ std::string add_command(const std::string& text, std::map<std::string, std::stri
   }
   if (!commands.emplace(name, path).second) return fmt::format("{} is given twice", name);
   return "";
+}
+
+std::vector<std::string> exporter_words() {
+  std::vector<std::string> words;
+  for (const telemetry::Source source : telemetry::known_exporters()) {
+    words.emplace_back(to_string(source));
+  }
+  return words;
+}
+
+void add_telemetry(CLI::App& app, Options& options) {
+  PrometheusOptions& prometheus = options.prometheus;
+  app.add_option(
+      "--prometheus-url", prometheus.url,
+      "root of a Prometheus server that knows the power of nodes; redirects are refused");
+  app.add_option("--prometheus-exporter", prometheus.exporters,
+                 "whose metrics to ask it for; may be repeated")
+      ->check(CLI::IsMember(exporter_words()));
+  app.add_option("--prometheus-query", prometheus.query,
+                 "PromQL that gives the watts of whole machines, one series for each node");
+  app.add_option(
+         "--prometheus-node-labels", prometheus.labels,
+         "labels that name the node (its name, InternalIP, or one of them with a port); the "
+         "first that a series has counts")
+      ->delimiter(',')
+      ->capture_default_str();
+  parsed(app, "--prometheus-interval", prometheus.interval, "pause between two queries", "15s",
+         positive_duration);
+  app.add_option("--prometheus-token-file", prometheus.token_file,
+                 "bearer token for Prometheus, read before every query; none is sent without it");
+  app.add_option("--prometheus-ca-file", prometheus.ca_file,
+                 "authority of its certificate (default: the system's)");
+  app.add_flag("--metrics-api", options.metrics_api,
+               "take CPU utilization from metrics.k8s.io where no agent pushes");
+  parsed(app, "--metrics-api-interval", options.metrics_api_interval, "pause between two lists",
+         "15s", positive_duration);
+}
+
+bool loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+// Throws what CLI11 prints.
+void check_prometheus(const PrometheusOptions& prometheus) {
+  const bool asks = !prometheus.exporters.empty() || !prometheus.query.empty();
+  if (prometheus.url.empty()) {
+    if (asks || !prometheus.token_file.empty()) {
+      throw CLI::ValidationError("--prometheus-url", "is missing: the other options need it");
+    }
+    return;
+  }
+  if (!asks) {
+    throw CLI::ValidationError(
+        "--prometheus-url", fmt::format("says where, but not what: give --prometheus-exporter ({}) "
+                                        "or --prometheus-query",
+                                        fmt::join(exporter_words(), ", ")));
+  }
+  const auto url = net::parse_url(prometheus.url);
+  if (!url) throw CLI::ValidationError("--prometheus-url", url.error().message);
+  if (url->path.find('?') != std::string::npos) {
+    throw CLI::ValidationError("--prometheus-url", "must not have a ?query");
+  }
+  if (!url->origin.tls && !prometheus.token_file.empty() && !loopback(url->origin.host)) {
+    throw CLI::ValidationError("--prometheus-token-file",
+                               "is not sent over http to another machine, where anybody could read "
+                               "it; use https");
+  }
+  if (prometheus.labels.empty()) {
+    throw CLI::ValidationError("--prometheus-node-labels", "must name a label");
+  }
 }
 
 }  // namespace
@@ -164,6 +237,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
                  "carbon intensity of the power supply; 0: not known, no CO2 is reported")
       ->check(CLI::Range(0, 5'000))
       ->capture_default_str();
+  add_telemetry(app, options);
   parsed(app, "--shutdown-grace", options.shutdown_grace,
          "how long running work may take after SIGTERM", "30s", positive_duration);
   parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",
@@ -178,6 +252,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
     if (!options.history_csv_dir.empty() && options.history_file.empty()) {
       throw CLI::ValidationError("--history-csv-dir", "needs --history-file");
     }
+    check_prometheus(options.prometheus);
   } catch (const CLI::ParseError& error) {
     status = app.exit(error);
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.hpp"
 #include "base/time.hpp"
@@ -13,6 +14,15 @@ namespace kwatt::controller {
 struct Address {
   std::string host;
   std::uint16_t port = 0;
+};
+
+// Power of nodes from a Prometheus server. Off without a url.
+struct PrometheusOptions {
+  std::string url, token_file, ca_file;
+  std::vector<std::string> exporters;  // words of telemetry::known_exporters()
+  std::string query;                   // PromQL of the operator's own
+  std::vector<std::string> labels{"node", "node_name", "instance"};
+  Duration interval = std::chrono::seconds{15};
 };
 
 struct Options {
@@ -38,6 +48,9 @@ struct Options {
   std::string history_csv_dir;                      // "": no hourly files
   std::int64_t carbon_grams_per_kwh = 0;            // of the supply; 0: not known
   std::map<std::string, std::string> bmc_commands;  // programs of command:NAME, by NAME
+  PrometheusOptions prometheus;
+  bool metrics_api = false;  // ask metrics.k8s.io for the utilization of nodes
+  Duration metrics_api_interval = std::chrono::seconds{15};
   Duration shutdown_grace = std::chrono::seconds{30};
   log::Level log_level = log::Level::info;
   log::Format log_format = log::Format::json;

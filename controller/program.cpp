@@ -12,6 +12,7 @@
 #include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
 #include "controller/other_kinds.hpp"
+#include "controller/telemetry_sources.hpp"
 #include "kube/credentials.hpp"
 #include "kube/indexes.hpp"
 #include "kube/lease_election.hpp"
@@ -70,7 +71,7 @@ struct Program::Impl {
   std::optional<Informers> informers;
   std::optional<OtherKinds> other_kinds;
   std::optional<telemetry::SampleStore> samples;
-  std::optional<telemetry::MeterStore> meters;
+  std::optional<TelemetryPoll> telemetry_poll;
   std::optional<reconcilers::Drivers> drivers;
   std::optional<reconcilers::ClusterView> view;
   std::optional<kube::EventRecorder> events;
@@ -133,12 +134,11 @@ Result<void> Program::Impl::construct() {
   informers.emplace(*client, clock, metrics);
   other_kinds.emplace(*client, clock, metrics);
   samples.emplace(sample_options(options));
-  meters.emplace(telemetry::MeterStoreOptions{.max_age = 3 * options.bmc_poll_interval});
   drivers.emplace(executor, *client, options.namespace_name, clock, options.bmc_allow,
                   reconcilers::DriverSettings{.stores = &informers->stores(),
                                               .commands = options.bmc_commands});
   view.emplace(informers->stores(), *samples, clock,
-               reconcilers::ViewOptions{.own_node = options.node_name, .meters = &*meters},
+               reconcilers::ViewOptions{.own_node = options.node_name},
                [this](const std::string& address) { return drivers->problem(address); });
   view->watch(other_kinds->stores());
   events.emplace(
@@ -161,7 +161,7 @@ Result<void> Program::Impl::construct() {
 
   const reconcilers::Fence fence = [this] { return may_act(); };
   machines.emplace(
-      *client, *view, *drivers, *meters,
+      *client, *view, *drivers, *samples,
       reconcilers::MeterOptions{.interval = options.bmc_poll_interval}, *events, metrics, fence,
       reconcilers::MachineEvents{
           .action_done = [this](
@@ -194,9 +194,15 @@ Result<void> Program::Impl::construct() {
   pass.emplace(
       planning, *client, *view, *machines, migrations, *events, metrics, fence,
       [this](const std::string& node) { machine_loop->enqueue(node); },
-      reconcilers::PassOptions{.carbon_grams_per_kwh = options.carbon_grams_per_kwh});
+      reconcilers::PassOptions{
+          .carbon_grams_per_kwh = options.carbon_grams_per_kwh,
+          .telemetry_problems = [this] { return telemetry_poll->problems(); }});
   reviewer.emplace(*client, clock);
   access.emplace(*client, clock);
+  telemetry_poll.emplace(
+      *samples, clock, metrics, [this] { return node_directory(informers->stores()); },
+      [this](const std::string& node) { return machine_maximum(node); });
+  add_sources(*telemetry_poll, executor, options, *client);
   return {};
 }
 
@@ -258,6 +264,10 @@ void Program::Impl::subscribe() {
   informers->nodes().subscribe([this](const NodeDelta& delta) {
     const auto& node = delta.now ? delta.now : delta.old;
     if (!node) return;
+    if (delta.type == NodeDelta::Type::deleted) {
+      samples->forget(node->meta.name);
+      view->forget(node->meta.name);
+    }
     machine_loop->enqueue(node->meta.name,
                           delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
     if (delta.type != NodeDelta::Type::updated ||
@@ -387,6 +397,7 @@ net::Task<int> Program::run() {
   self.subscribe();
   asio::co_spawn(executor, self.history_feed->run([&self] { return self.pass->take_energy(); }),
                  asio::detached);
+  self.telemetry_poll->start(executor);
   log::info("caches filled", {{"nodes", self.view->stores().nodes.size()},
                               {"pods", self.view->stores().pods.size()},
                               {"policies", self.view->stores().policies.size()}});

@@ -48,6 +48,13 @@ Milliwatts PowerCurve::at(Permille load) const {
   return points[below] + (points[below + 1] - points[below]) * rest / 100;
 }
 
+PowerCurve server_shape() {
+  PowerCurve curve;
+  std::transform(kShapePermille.begin(), kShapePermille.end(), curve.points.begin(),
+                 [](std::int64_t share) { return Milliwatts{share}; });
+  return curve;
+}
+
 PowerModel model_of(const api::PowerModelSpec& spec, Millicores cores) {
   PowerModel model;
   if (spec.curve_milliwatts.size() == model.curve.points.size()) {

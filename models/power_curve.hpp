@@ -27,6 +27,9 @@ struct PowerModel {
   bool operator==(const PowerModel&) const = default;
 };
 
+// The shape of a server of 2018-2022 (source: power_curve.cpp), full load being 1000.
+PowerCurve server_shape();
+
 // From the object's model: the curve, else a line from idle to max, else the default curve for a
 // machine of this many logical CPUs (source: power_curve.cpp). Boot energy, where not given, is max
 // power × boot time; shutdown energy is idle power × shutdown time. Times and standby

@@ -71,8 +71,7 @@ class CappingLever {
     seen.refusal = settings_refused(pass_, node, cap_key(), concerns(api::CapBy::RAPL));
     if (!seen.refusal && concerns(api::CapBy::BMC)) seen.refusal = bmc_refused(node);
     seen.target = seen.facts.maximum * spec_.cap_percent_of_max / 100;
-    seen.mean = window_mean(node, spec_.window, pass_.snapshot.now);
-    if (seen.mean && !seen.mean->has_power) seen.mean.reset();
+    seen.mean = power_window_mean(node, spec_.window, pass_.snapshot.now);
     if (seen.mean) {
       // Once capped, it is hot until it falls below the release point.
       const bool held = seen.facts.requested && *seen.facts.requested <= seen.target;

@@ -20,10 +20,41 @@ bool of_this_state(const NodeView& node, TimePoint at) {
          at >= *node.machine->status.power_state_since;
 }
 
-const TelemetrySample* fresh_sample(const NodeView& node, TimePoint now) {
-  if (node.samples.empty()) return nullptr;
-  const TelemetrySample& newest = node.samples.back();
-  return now - newest.at <= stale_after(node) && of_this_state(node, newest.at) ? &newest : nullptr;
+bool by_agent(const NodeView& node) {
+  return node.newest.meter.empty() || node.newest.meter == kAgentMeter;
+}
+
+// The measured power, if it is of this state. An agent does not speak for a machine that is off,
+// whatever the clocks say.
+const TelemetrySample* reading(const NodeView& node, TimePoint now) {
+  const TelemetrySample* sample = believed_power(node, now);
+  if (sample == nullptr || !of_this_state(node, node.newest.power_at.value_or(sample->at))) {
+    return nullptr;
+  }
+  return node.power_state() == PowerState::Off && by_agent(node) ? nullptr : sample;
+}
+
+const TelemetrySample* fresh_load(const NodeView& node, TimePoint now) {
+  const TelemetrySample* sample = believed_load(node, now);
+  return sample != nullptr && of_this_state(node, sample->at) ? sample : nullptr;
+}
+
+const api::AgentReport* fresh_report(const NodeView& node, TimePoint now) {
+  if (node.machine == nullptr || node.power_state() != PowerState::On) return nullptr;
+  const api::AgentReport& report = node.machine->status.report;
+  const bool fresh = report.watts > 0 && report.time && now - *report.time <= kReportFresh &&
+                     of_this_state(node, *report.time);
+  return fresh ? &report : nullptr;
+}
+
+// What its pods have asked for.
+Permille requested_load(const NodeView& node) {
+  std::int64_t requested = 0;
+  for (const auto& pod : node.pods) {
+    if (!pod->terminal()) requested += pod->spec->requests.cpu.count();
+  }
+  const std::int64_t all = std::max<std::int64_t>(1, node.node->allocatable.cpu.count());
+  return Permille{std::min<std::int64_t>(1000, requested * 1000 / all)};
 }
 
 Milliwatts booting(const models::PowerModel& model) {
@@ -51,36 +82,57 @@ bool held_back(const NodeView& node) {
          (labels.get(names::kLabelCapped) == "true" && ours(node, {std::string(names::kPowerCap)}));
 }
 
+// Without a meter.
+void estimate(const NodeView& node, const TelemetrySample* load, Draw& draw) {
+  const auto modelled =
+      node.model.specified ? api::PowerBasis::Specified : api::PowerBasis::Default;
+  const PowerState state = node.power_state();
+  if (state == PowerState::Off) {
+    draw.power.actual = node.model.standby;
+    if (node.model.standby > Milliwatts{0}) draw.basis = api::PowerBasis::Specified;
+  } else if (state == PowerState::PoweringOn) {
+    draw.power.actual = booting(node.model);
+    draw.basis = modelled;
+  } else {
+    const Permille share = load != nullptr ? load->utilization : requested_load(node);
+    draw.power.actual =
+        node.fit != nullptr ? node.fit->curve.at(share) : node.model.curve.at(share);
+    draw.basis = node.fit != nullptr ? api::PowerBasis::Fitted : modelled;
+    if (node.fit != nullptr) draw.error_permille = node.fit->error_permille;
+  }
+}
+
 }  // namespace
 
 Draw draw_of(const NodeView& node, TimePoint now) {
   const PowerState state = node.power_state();
-  const models::PowerCurve& curve = node.model.curve;
-  const TelemetrySample* sample = fresh_sample(node, now);
+  const TelemetrySample* load = fresh_load(node, now);
   Draw draw;
-  Milliwatts& actual = draw.power.actual;
-  const api::AgentReport* report = node.machine != nullptr ? &node.machine->status.report : nullptr;
-  if (sample != nullptr && sample->has_power) {
-    actual = sample->power;
-    draw.source = DrawSource::meter;
-  } else if (state == PowerState::On && report != nullptr && report->watts > 0 && report->time &&
-             now - *report->time <= kReportFresh && of_this_state(node, *report->time)) {
-    actual = watts(report->watts);
-    draw.source = DrawSource::report;
-  } else if (state == PowerState::Off) {
-    actual = node.model.standby;
-  } else if (state == PowerState::PoweringOn) {
-    actual = booting(node.model);
+  bool whole_machine = true;
+  if (const TelemetrySample* sample = reading(node, now)) {
+    draw.power.actual = sample->power;
+    draw.basis = api::PowerBasis::Measured;
+    draw.meter = by_agent(node) ? kAgentMeter : node.newest.meter;
+    draw.at = node.newest.power_at.value_or(sample->at);
+    whole_machine = node.newest.whole_machine;
+  } else if (const api::AgentReport* report = fresh_report(node, now)) {
+    draw.power.actual = watts(report->watts);
+    draw.basis = api::PowerBasis::Measured;
+    draw.meter = kAgentMeter;
+    draw.at = report->time;
+    whole_machine = report->watts_source != "rapl";
   } else {
-    actual = curve.at(sample != nullptr ? sample->utilization : Permille{0});
+    estimate(node, load, draw);
   }
 
+  const Milliwatts actual = draw.power.actual;
+  const models::PowerCurve& curve = node.model.curve;
   const bool off_by_us = node.memory().powered_off_by_us;
   if (off_by_us && (state == PowerState::Off || state == PowerState::PoweringOn)) {
     draw.power.baseline = curve.idle();
-  } else if (state == PowerState::On && sample != nullptr && node.model.specified &&
-             held_back(node)) {
-    draw.power.baseline = std::max(curve.at(sample->utilization), actual);
+  } else if (state == PowerState::On && load != nullptr && node.model.specified &&
+             draw.measured() && whole_machine && held_back(node)) {
+    draw.power.baseline = std::max(curve.at(load->utilization), actual);
   } else {
     draw.power.baseline = actual;
   }

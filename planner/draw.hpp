@@ -6,25 +6,30 @@
 
 namespace kwatt::planner {
 
-// Where `actual` comes from, best first.
-enum class DrawSource { meter, report, model };
-
 struct Draw {
   models::PowerPair power;
-  DrawSource source = DrawSource::model;
-  bool measured() const { return source != DrawSource::model; }
+  api::PowerBasis basis = api::PowerBasis::None;  // of `actual`
+  // Measured: by whom, in the words of Newest::meter, and when.
+  std::string_view meter = {};
+  std::optional<TimePoint> at;
+  std::int64_t error_permille = 0;  // of Fitted
+  bool measured() const { return basis == api::PowerBasis::Measured; }
 };
 
-// Actual: a reading that is fresh and belongs to the present power state, else the agent's report
-// under the same condition, else the model (off: standby; booting: boot energy ÷ boot time, at
-// least idle; shutting down: idle; on: the curve at the fresh load, or idle).
+// Actual, by the ladder of api::PowerBasis: a reading that may be believed and belongs to the
+// present power state, else the agent's report under the same condition, else a model. Off: standby
+// power, None if that is not given either; booting: boot energy ÷ boot time, at least idle; else
+// what the meter has taught, or the curve, says of the load, which is the measured one or that of
+// the pods' CPU requests.
 //
 // Baseline, only where kwatt has a hand in it, and then never more than can be argued for:
 //   switched off by us, or booting after it     idle
-//   slowed down or capped by us, fresh load     the specified curve at that load, at least actual
+//   slowed down or capped by us, fresh load,    the specified curve at that load, at least actual
+//   the whole machine is measured
 //   anything else                               actual: it saves nothing
 // A machine that somebody else switched off is not our saving; a slow machine without a power model
-// of its own claims nothing, because the default curve's error would be larger than the saving.
+// of its own claims nothing, because the default curve's error would be larger than the saving, and
+// neither does one of which only the CPU packages are measured.
 Draw draw_of(const NodeView& node, TimePoint now);
 
 }  // namespace kwatt::planner

@@ -65,11 +65,22 @@ struct WindowMean {
   Permille utilization, busy;
   Milliwatts power;
   bool has_power = false;
+  bool has_utilization = true;
 };
 std::optional<WindowMean> window_mean(const NodeView& node, Duration window, TimePoint now);
+// The same for power: nullopt if the watts are not known. Without a known utilization (a meter, but
+// no agent) has_utilization is false.
+std::optional<WindowMean> power_window_mean(const NodeView& node, Duration window, TimePoint now);
 
-// How old a node's newest sample may be: three times its period, at least 30 s.
+// How old a node's newest sample may be where its source's own period is not known: three times
+// the distance of the samples, at least 30 s.
 Duration stale_after(const NodeView& node);
+// The newest sample with a load, or with power, if it may be believed now; nullptr: there is none.
+const TelemetrySample* believed_load(const NodeView& node, TimePoint now);
+const TelemetrySample* believed_power(const NodeView& node, TimePoint now);
+// May what the samples say of the node's load be believed now? Where no source measures load, what
+// they say of its power. False without samples.
+bool samples_believed(const NodeView& node, TimePoint now);
 
 // Another controller, or a person's cordon, has the node: ForeignOwner. nullopt: it is ours to use.
 std::optional<Verdict> foreign_owner(const NodeView& node);

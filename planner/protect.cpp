@@ -119,14 +119,18 @@ std::optional<Verdict> resting(const Pass& pass, const NodeView& node) {
 
 // Readings that used to come and no longer do: nothing is known about the node's load.
 std::optional<Verdict> stale(const Pass& pass, const NodeView& node) {
-  const bool expected = !node.samples.empty() ||
-                        (node.machine != nullptr && node.machine->status.report.time.has_value());
-  if (!expected) return std::nullopt;
-  if (node.samples.empty()) {
+  const bool reported = node.machine != nullptr && node.machine->status.report.time.has_value();
+  if (node.samples.empty() && !reported) return std::nullopt;
+  // A meter elsewhere says nothing of the load that the agent used to tell.
+  const bool loads = std::any_of(node.samples.begin(), node.samples.end(),
+                                 [](const TelemetrySample& s) { return s.has_utilization; });
+  if (reported && !loads) {
     return Verdict{Reason::StaleTelemetry, "the agent has reported before, but sends no samples"};
   }
+  // A BMC that gives no readings is left alone for longer and longer; of the load it knows nothing.
+  if (!loads && node.newest.meter == kBmcMeter) return std::nullopt;
+  if (samples_believed(node, pass.snapshot.now)) return std::nullopt;
   const Duration age = pass.snapshot.now - node.samples.back().at;
-  if (age <= stale_after(node)) return std::nullopt;
   return Verdict{Reason::StaleTelemetry,
                  fmt::format("the newest sample is {} old", format_go_duration(age))};
 }

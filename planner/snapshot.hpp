@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/core.hpp"
@@ -13,6 +15,7 @@
 #include "base/time.hpp"
 #include "base/units.hpp"
 #include "models/power_curve.hpp"
+#include "models/power_fit.hpp"
 
 namespace kwatt::planner {
 
@@ -20,13 +23,27 @@ using NodeName = std::string;
 
 // One reading of a machine. `utilization` is frequency-invariant (busy fraction × average frequency
 // ÷ maximum frequency); `busy` is the plain busy fraction. `power` is measured watts, or zero with
-// has_power false where the machine has no meter.
+// has_power false where the machine has no meter. Both may come from different sources.
 struct TelemetrySample {
   TimePoint at;
   Permille utilization, busy;
   Milliwatts power;
   bool has_power = false;
-  bool from_bmc = false;  // the power was read by the BMC, up to three polls before
+  bool has_utilization = true;
+  bool from_agent = true;  // the node's agent spoke at `at`; false: others about it, on or off
+};
+
+// Two of the words of telemetry::Source.
+inline constexpr std::string_view kAgentMeter = "agent", kBmcMeter = "bmc";
+
+// What the newest sample does not say of itself: of the newest utilization and the newest power,
+// where they come from and how long they may be believed, which is three of their source's own
+// periods. nullopt: three times the distance of the samples.
+struct Newest {
+  std::optional<TimePoint> utilization_until, power_until;
+  std::optional<TimePoint> power_at;  // when it was measured; nullopt: at its sample's time
+  std::string_view meter = {};        // who measured the power, a static word; "": the agent
+  bool whole_machine = true;          // false: CPU packages only
 };
 
 // How far the caches behind the snapshot can be trusted.
@@ -40,17 +57,20 @@ struct NodeView {
   std::shared_ptr<const api::NodePower> machine;      // null: no NodePower object yet
   std::vector<std::shared_ptr<const api::Pod>> pods;  // bound here, sorted by key(), all phases
   std::vector<TelemetrySample> samples;  // sorted by time, newest last, at most 15 minutes
+  Newest newest;                         // of the samples
   models::PowerModel model;              // whole curve with boot and shutdown cost
-  std::string zone;                      // topology.kubernetes.io/zone, "" if unlabelled
-  bool ready = false;                    // condition Ready is True
-  bool control_plane = false;            // role label or taint
-  bool own_node = false;                 // this controller's own pod runs here
-  bool has_driver = false;               // spec.bmc.address is set, understood and allowed
-  std::string driver_problem;            // why not, in a sentence; "": there is no address
-  bool can_go_off = true;                // false: its driver can only wake it (wake-on-LAN)
-  bool volume_attached = false;          // a VolumeAttachment names it
-  std::string maintenance;               // who holds a node maintenance lease on it, "" nobody
-  std::string health_check;              // a NodeHealthCheck that would remediate it, "" none
+  // What its meter taught, while that is silent; null: nothing.
+  std::shared_ptr<const models::PowerFit> fit;
+  std::string zone;              // topology.kubernetes.io/zone, "" if unlabelled
+  bool ready = false;            // condition Ready is True
+  bool control_plane = false;    // role label or taint
+  bool own_node = false;         // this controller's own pod runs here
+  bool has_driver = false;       // spec.bmc.address is set, understood and allowed
+  std::string driver_problem;    // why not, in a sentence; "": there is no address
+  bool can_go_off = true;        // false: its driver can only wake it (wake-on-LAN)
+  bool volume_attached = false;  // a VolumeAttachment names it
+  std::string maintenance;       // who holds a node maintenance lease on it, "" nobody
+  std::string health_check;      // a NodeHealthCheck that would remediate it, "" none
 
   const NodeName& name() const { return node->meta.name; }
   // The machine's recorded state; a node without NodePower is what its Ready condition says.

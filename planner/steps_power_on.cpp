@@ -1,5 +1,7 @@
 // PowerOn: Wake → WaitLease → WaitReady → Uncordon. Our taints go before the node is Ready: CNI and
 // other DaemonSets must be able to start for it to become so; the cordon goes last.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "planner/steps_common.hpp"
@@ -66,8 +68,12 @@ bool kubelet_reports(const Context& context) {
       *ready->last_transition_time >= *since) {
     return true;
   }
+  // Of the agent: a BMC or an exporter speaks for a machine that is off or boots as well.
   const auto& samples = context.seen.node->samples;
-  if (since && !samples.empty() && samples.back().at > *since) return true;
+  const bool spoke = since && std::any_of(samples.rbegin(), samples.rend(), [&](const auto& s) {
+                       return s.from_agent && s.at > *since;
+                     });
+  if (spoke) return true;
   return context.in_step() >= kReadyIsCurrent;
 }
 

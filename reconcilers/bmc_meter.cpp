@@ -4,6 +4,7 @@
 
 #include "base/backoff.hpp"
 #include "base/log.hpp"
+#include "planner/levers.hpp"
 #include "reconcilers/bmc_calls.hpp"
 
 namespace kwatt::reconcilers {
@@ -23,36 +24,36 @@ std::string source_of(const NodePower& machine) {
   return address.substr(0, address.find_first_of("+:"));
 }
 
-// Does the node's agent measure power itself?
-bool agent_measures(const NodeView& node) {
-  return !node.samples.empty() && node.samples.back().has_power && !node.samples.back().from_bmc;
+// Does anybody but the BMC measure what the whole machine draws, so that it need not be asked?
+bool measured_otherwise(const NodeView& node, TimePoint now) {
+  return planner::believed_power(node, now) != nullptr && node.newest.whole_machine &&
+         node.newest.meter != planner::kBmcMeter;
 }
 
 }  // namespace
 
-BmcMeter::BmcMeter(Drivers& drivers, telemetry::MeterStore& meters, MeterOptions options,
+BmcMeter::BmcMeter(Drivers& drivers, telemetry::SampleStore& samples, MeterOptions options,
                    Metrics& metrics, const Clock& clock)
-    : drivers_(drivers), meters_(meters), options_(options), metrics_(metrics), clock_(clock) {}
+    : drivers_(drivers), samples_(samples), options_(options), metrics_(metrics), clock_(clock) {}
 
-bool BmcMeter::of_use(const NodeView& node, const api::NodePowerStatus& status) {
+bool BmcMeter::of_use(const NodeView& node, const api::NodePowerStatus& status, TimePoint now) {
   return node.has_driver && status.power_state != api::PowerState::Off &&
-         (!agent_measures(node) || status.bmc.power_limit);
+         (!measured_otherwise(node, now) || status.bmc.power_limit);
 }
 
 void BmcMeter::forget(const std::string& machine) {
   due_.erase(machine);
-  meters_.forget(machine);
 }
 
-kube::Task<void> BmcMeter::read(std::shared_ptr<const NodePower> machine, const NodeView& node,
+kube::Task<bool> BmcMeter::read(std::shared_ptr<const NodePower> machine, const NodeView& node,
                                 api::NodePowerStatus& status) {
   const std::string name = machine->meta.name;
   // A copy: the machine may be forgotten while its BMC thinks.
   Due due = due_[name];
   if (due.address != machine->spec.bmc.address) due = {.address = machine->spec.bmc.address};
   const MonotonicPoint now = clock_.monotonic();
-  const bool reading = !agent_measures(node) && now >= due.reading;
-  if ((!reading && now < due.limit) || reading_ >= options_.at_once) co_return;
+  const bool reading = !measured_otherwise(node, clock_.now()) && now >= due.reading;
+  if ((!reading && now < due.limit) || reading_ >= options_.at_once) co_return false;
   ++reading_;
   const struct Leave {
     std::size_t& count;
@@ -63,22 +64,37 @@ kube::Task<void> BmcMeter::read(std::shared_ptr<const NodePower> machine, const 
     note(*machine, driver.error(), due);
     due.limit = due.reading;
     due_[name] = due;
-    co_return;
+    co_return false;
   }
-  bool answers = true;
+  bool answers = true, taken = false;
   if (reading) {
     const auto power = co_await (*driver)->power_reading();
     answers = note(*machine, power ? Result<void>{} : Result<void>{power.error()}, due);
     if (!answers) due.limit = std::max(due.limit, due.reading);
-    if (answers && *power && !meters_.add(name, {clock_.now(), **power, source_of(*machine)})) {
-      metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                   {{"reason", "power_range"}});
-    }
+    if (answers && *power) taken = keep(node, **power);
   }
   if (answers && clock_.monotonic() >= due.limit) {
     co_await read_limit(*driver, due, status.bmc);
   }
   due_[name] = due;
+  co_return taken;
+}
+
+bool BmcMeter::keep(const NodeView& node, Milliwatts power) {
+  telemetry::Sample sample;
+  sample.at = clock_.now();
+  sample.power = power;
+  sample.source = telemetry::Source::bmc;
+  sample.period = options_.interval;
+  sample.has_utilization = false;
+  const auto maximum =
+      node.model.specified ? std::optional{node.model.curve.maximum()} : std::nullopt;
+  const auto refusal = samples_.add(node.name(), sample, sample.at, maximum);
+  if (refusal) {
+    metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
+                 {{"reason", std::string(telemetry::to_string(*refusal))}});
+  }
+  return !refusal;
 }
 
 kube::Task<void> BmcMeter::read_limit(std::shared_ptr<hardware::PowerDriver> driver, Due& due,

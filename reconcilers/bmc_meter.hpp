@@ -8,7 +8,7 @@
 #include "base/metrics.hpp"
 #include "planner/snapshot.hpp"
 #include "reconcilers/drivers.hpp"
-#include "telemetry/meter_store.hpp"
+#include "telemetry/sample_store.hpp"
 
 namespace kwatt::reconcilers {
 
@@ -22,16 +22,18 @@ struct MeterOptions {
 // Single-threaded, on the controller's strand; all references outlive it.
 class BmcMeter {
  public:
-  // Readings go to `meters`.
-  BmcMeter(Drivers& drivers, telemetry::MeterStore& meters, MeterOptions options, Metrics& metrics,
-           const Clock& clock);
+  // Readings go to `samples`.
+  BmcMeter(Drivers& drivers, telemetry::SampleStore& samples, MeterOptions options,
+           Metrics& metrics, const Clock& clock);
 
-  // Asks for what is due: the reading, where the agent does not measure itself, and the limit,
-  // which goes into `status`. A BMC that does not answer is left alone for longer and longer.
-  kube::Task<void> read(std::shared_ptr<const api::NodePower> machine,
+  // Asks for what is due: the reading, where nobody else measures the whole machine, and the limit,
+  // which goes into `status`. A BMC that does not answer is left alone for longer and longer. True:
+  // there is a new reading.
+  kube::Task<bool> read(std::shared_ptr<const api::NodePower> machine,
                         const planner::NodeView& node, api::NodePowerStatus& status);
   // Is there anything to ask this machine for, now and then?
-  static bool of_use(const planner::NodeView& node, const api::NodePowerStatus& status);
+  static bool of_use(const planner::NodeView& node, const api::NodePowerStatus& status,
+                     TimePoint now);
   Duration interval() const { return options_.interval; }
   void forget(const std::string& machine);
 
@@ -44,11 +46,13 @@ class BmcMeter {
   };
   // Takes note of a reading's result; true: it was one.
   bool note(const api::NodePower& machine, const Result<void>& result, Due& due);
+  // False: the reading cannot be true, or is not new.
+  bool keep(const planner::NodeView& node, Milliwatts power);
   kube::Task<void> read_limit(std::shared_ptr<hardware::PowerDriver> driver, Due& due,
                               api::BmcStatus& bmc);
 
   Drivers& drivers_;
-  telemetry::MeterStore& meters_;
+  telemetry::SampleStore& samples_;
   MeterOptions options_;
   Metrics& metrics_;
   const Clock& clock_;

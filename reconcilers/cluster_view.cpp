@@ -59,11 +59,6 @@ void ClusterView::wrote_machine(std::string from_version,
   machine_writes_.wrote(name, std::move(from_version), std::move(now));
 }
 
-std::optional<telemetry::MeterReading> ClusterView::meter(const std::string& name) const {
-  if (options_.meters == nullptr) return std::nullopt;
-  return options_.meters->at(name, clock_.now());
-}
-
 planner::SyncState ClusterView::sync() const {
   planner::SyncState state;
   state.age = stores_.age(clock_.monotonic());
@@ -91,21 +86,34 @@ void ClusterView::fill(planner::NodeView& view, std::shared_ptr<const api::Node>
     if (address.starts_with("wol:")) view.can_go_off = view.machine->status.report.can_power_off;
   }
   fill_owners(view);
-  for (const telemetry::Sample& sample : samples_.samples(name)) {
-    planner::TelemetrySample seen{.at = sample.at,
-                                  .utilization = sample.utilization,
-                                  .busy = sample.busy,
-                                  .power = sample.power.value_or(Milliwatts{0}),
-                                  .has_power = sample.power.has_value()};
-    // Where the agent has no meter, the BMC's last reading before the sample stands for it.
-    if (!seen.has_power && options_.meters != nullptr) {
-      if (const auto reading = options_.meters->at(name, sample.at)) {
-        seen.power = reading->power;
-        seen.has_power = seen.from_bmc = true;
-      }
-    }
-    view.samples.push_back(seen);
+  fill_samples(view);
+}
+
+void ClusterView::fill_samples(planner::NodeView& view) {
+  const std::string& name = view.node->meta.name;
+  const std::vector<telemetry::Reading> readings = samples_.samples(name);
+  power_history_.observe(name, readings);
+  planner::Newest& newest = view.newest;
+  view.samples.reserve(readings.size());
+  for (const telemetry::Reading& reading : readings) {
+    planner::TelemetrySample sample;
+    sample.at = reading.at;
+    sample.utilization = reading.utilization;
+    sample.busy = reading.busy;
+    sample.has_utilization = reading.has_utilization;
+    sample.power = reading.power.value_or(Milliwatts{0});
+    sample.has_power = reading.power.has_value();
+    sample.from_agent = reading.from_agent;
+    view.samples.push_back(sample);
+    if (reading.has_utilization) newest.utilization_until = reading.utilization_until;
+    if (!reading.power) continue;
+    newest.power_at = reading.power_at;
+    newest.power_until = reading.power_until;
+    newest.meter = to_string(reading.power_source);
+    newest.whole_machine = reading.whole_machine;
   }
+  const bool metered = newest.power_until && clock_.now() <= *newest.power_until;
+  if (!metered) view.fit = power_history_.fit(name);
 }
 
 // Who else has a say about the node.

@@ -11,8 +11,8 @@
 
 #include "base/clock.hpp"
 #include "planner/snapshot.hpp"
+#include "reconcilers/power_history.hpp"
 #include "reconcilers/stores.hpp"
-#include "telemetry/meter_store.hpp"
 #include "telemetry/sample_store.hpp"
 
 namespace kwatt::reconcilers {
@@ -54,8 +54,6 @@ class WriteOverlay {
 struct ViewOptions {
   std::string own_node;                              // the node this controller runs on, "" unknown
   Duration stale_after = std::chrono::seconds{120};  // a cache silent for longer is not synced
-  // Readings of BMCs, for nodes whose agent measures no power; must outlive the view.
-  const telemetry::MeterStore* meters = nullptr;
 };
 
 // Single-threaded: lives on the controller's strand. Snapshots may be read on any thread.
@@ -74,8 +72,9 @@ class ClusterView {
   void wrote_node(std::string from_version, std::shared_ptr<const api::Node> now);
   void wrote_machine(std::string from_version, std::shared_ptr<const api::NodePower> now);
 
-  // The newest reading of the machine's BMC that is not too old to count.
-  std::optional<telemetry::MeterReading> meter(const std::string& name) const;
+  // A Node is gone: what its meter taught is forgotten.
+  void forget(const std::string& node) { power_history_.forget(node); }
+
   planner::SyncState sync() const;
   // One node as the planner sees it; nullptr: there is no such Node.
   std::unique_ptr<planner::NodeView> node_view(const std::string& name);
@@ -88,6 +87,7 @@ class ClusterView {
 
  private:
   void fill(planner::NodeView& view, std::shared_ptr<const api::Node> node);
+  void fill_samples(planner::NodeView& view);
   void fill_owners(planner::NodeView& view) const;
   void add_buffers(planner::Snapshot& snapshot) const;
 
@@ -97,6 +97,7 @@ class ClusterView {
   ViewOptions options_;
   std::function<std::string(const std::string&)> driver_problem_;
   const OtherStores* others_ = nullptr;
+  PowerHistory power_history_;
   WriteOverlay<api::Node> node_writes_;
   WriteOverlay<api::NodePower> machine_writes_;
   std::uint64_t seq_ = 0;

@@ -1,5 +1,7 @@
 #include "reconcilers/machine_reconciler.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "api/decode.hpp"
@@ -10,6 +12,7 @@
 #include "reconcilers/decisions.hpp"
 #include "reconcilers/effects.hpp"
 #include "reconcilers/identifiers.hpp"
+#include "reconcilers/machine_power.hpp"
 #include "reconcilers/relay.hpp"
 
 namespace kwatt::reconcilers {
@@ -24,8 +27,7 @@ using planner::NodeView;
 
 // How often a machine that is not Ready and has no operation is asked for its power state.
 constexpr Duration kPollInterval = std::chrono::seconds{30};
-// A shown draw that is off by less than a tenth is refreshed no more often than this (api.md).
-constexpr Duration kWattsInterval = std::chrono::minutes{5};
+constexpr Duration kAnyWhile = std::chrono::hours{24};  // longer than anything is waited for
 
 std::string_view kind_word(OperationKind kind) {
   switch (kind) {
@@ -56,33 +58,6 @@ void merge_decision(const api::NodeDecision& wanted, TimePoint now, api::NodeDec
   decision.since = since;
 }
 
-// What the column WATTS shows, and where it is from.
-struct Shown {
-  std::int64_t watts = 0;
-  std::string source;
-  std::optional<TimePoint> time;
-};
-
-Shown shown_watts(const NodeView& node, const std::optional<telemetry::MeterReading>& meter) {
-  Shown shown;
-  if (node.power_state() == PowerState::Off) return shown;
-  const bool sampled = !node.samples.empty() && node.samples.back().has_power;
-  if (sampled && !node.samples.back().from_bmc) {
-    shown.watts = node.samples.back().power.count() / 1000;
-    shown.time = node.samples.back().at;
-    if (node.machine != nullptr) shown.source = node.machine->status.report.watts_source;
-  } else if (meter) {
-    shown.watts = meter->power.count() / 1000;
-    shown.source = meter->source;
-    shown.time = meter->at;
-  } else if (node.machine != nullptr && node.machine->status.report.watts > 0) {
-    shown.watts = node.machine->status.report.watts;
-    shown.source = node.machine->status.report.watts_source;
-    shown.time = node.machine->status.report.time;
-  }
-  return shown;
-}
-
 std::optional<PowerState> polled_state(const NodePowerStatus& status,
                                        std::optional<PowerState> machine) {
   if (!machine || *machine == PowerState::Unknown) return std::nullopt;
@@ -94,13 +69,13 @@ std::optional<PowerState> polled_state(const NodePowerStatus& status,
 }  // namespace
 
 MachineReconciler::MachineReconciler(kube::Client& client, ClusterView& view, Drivers& drivers,
-                                     telemetry::MeterStore& meters, MeterOptions meter_options,
+                                     telemetry::SampleStore& samples, MeterOptions meter_options,
                                      kube::EventRecorder& events, Metrics& metrics, Fence fence,
                                      MachineEvents callbacks)
     : client_(client),
       view_(view),
       calls_(client, drivers, metrics, fence),
-      meter_(drivers, meters, meter_options, metrics, view.clock()),
+      meter_(drivers, samples, meter_options, metrics, view.clock()),
       events_(events),
       metrics_(metrics),
       fence_(std::move(fence)),
@@ -136,7 +111,9 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string nam
   auto node = view_.node_view(name);
   auto machine = view_.machine(name);
   if (machine == nullptr) {
-    const bool wanted = node != nullptr && (intents_.contains(name) || !node->samples.empty());
+    const bool agent = node != nullptr && std::any_of(node->samples.begin(), node->samples.end(),
+                                                      [](const auto& s) { return s.from_agent; });
+    const bool wanted = node != nullptr && (intents_.contains(name) || agent);
     if (!wanted) {
       intents_.erase(name);
       co_return ReconcileResult{};
@@ -151,6 +128,7 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile(std::string nam
     intents_.erase(name);
     scratch_.erase(name);
     meter_.forget(name);
+    last_shown_.erase(name);
     if (!machine->status.operation.id.empty()) {
       NodePowerStatus status = machine->status;
       status.operation = {};
@@ -480,25 +458,28 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::observe(
   } else if (status.power_state == PowerState::On) {
     status.power_state = PowerState::Unknown;
   }
+  std::unique_ptr<NodeView> again;
   if (node.has_driver && status.power_state != PowerState::Off) {
-    co_await meter_.read(machine, node, status);
+    const bool taken = co_await meter_.read(machine, node, status);
+    if (taken) again = view_.node_view(name);
   }
-  const Shown shown = shown_watts(node, view_.meter(name));
-  const bool changed = status != machine->status;
-  const bool stale = !machine->status.power_state_since ||
-                     view_.now() - *machine->status.power_state_since >= kWattsInterval;
-  if (changed || (shown.watts != status.watts && (status.watts == 0 || shown.watts == 0)) ||
-      (stale && std::abs(shown.watts - status.watts) * 10 > status.watts)) {
-    status.watts = shown.watts;
-    status.watts_source = shown.source;
-    status.watts_time = shown.time;
+  const NodeView& seen = again != nullptr ? *again : node;
+  const api::MachinePower power = machine_power(seen, view_.now());
+  const MonotonicPoint moment = view_.clock().monotonic();
+  const auto shown = last_shown_.find(name);
+  const Duration since =
+      shown == last_shown_.end() ? kAnyWhile : std::chrono::floor<Duration>(moment - shown->second);
+  if (status != machine->status || worth_showing(status.power, power, since)) {
+    last_shown_[name] = moment;
+    status.power = power;
+    status.watts = (power.milliwatts + 500) / 1000;
   }
   if (status != machine->status) {
     auto written = co_await write(machine, std::move(status));
     if (!written) co_return written.error();
     if (callbacks_.pass_wanted) callbacks_.pass_wanted();
   }
-  const bool metered = BmcMeter::of_use(node, machine->status);
+  const bool metered = BmcMeter::of_use(seen, machine->status, view_.now());
   co_return ReconcileResult{metered ? std::min(kPollInterval, meter_.interval()) : kPollInterval};
 }
 

@@ -50,9 +50,9 @@ struct MachineEvents {
 
 class MachineReconciler {
  public:
-  // Readings go to `meters`.
+  // BMCs' readings go to `samples`.
   MachineReconciler(kube::Client& client, ClusterView& view, Drivers& drivers,
-                    telemetry::MeterStore& meters, MeterOptions meter_options,
+                    telemetry::SampleStore& samples, MeterOptions meter_options,
                     kube::EventRecorder& events, Metrics& metrics, Fence fence,
                     MachineEvents callbacks);
 
@@ -110,7 +110,8 @@ class MachineReconciler {
   MachineEvents callbacks_;
   std::map<std::string, Intent> intents_;
   std::map<std::string, Scratch> scratch_;
-  std::map<std::string, MonotonicPoint> last_poll_;  // of machines without an operation
+  std::map<std::string, MonotonicPoint> last_poll_;   // of machines without an operation
+  std::map<std::string, MonotonicPoint> last_shown_;  // when another power was written
 };
 
 }  // namespace kwatt::reconcilers

@@ -362,6 +362,7 @@ kube::Task<void> PolicyPass::write_status(PerPolicy& entry, const Snapshot& snap
   outcome.carbon_grams_per_kwh = options_.carbon_grams_per_kwh;
   const auto account = accounts_.find(policy.meta.uid);
   if (account != accounts_.end()) outcome.account = account->second;
+  outcome.telemetry_problems = options_.telemetry_problems();
   EnergyPolicy next = policy;
   next.status = policy_status(policy, snapshot, outcome);
   accounts_[policy.meta.uid] = account_of(next.status);

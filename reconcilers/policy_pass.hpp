@@ -45,6 +45,10 @@ PassResult decide(const planner::Snapshot& snapshot,
 
 struct PassOptions {
   std::int64_t carbon_grams_per_kwh = 0;  // constant intensity of the supply; 0: not known
+  // What is wrong with telemetry sources right now, for the condition TelemetryAvailable.
+  std::function<std::vector<std::string>()> telemetry_problems = [] {
+    return std::vector<std::string>();
+  };
 };
 
 class PolicyPass {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "planner/levers.hpp"
+
 namespace kwatt::reconcilers {
 namespace {
 
@@ -126,11 +128,19 @@ void set(api::EnergyPolicyStatus& status, const api::EnergyPolicy& policy, TimeP
   api::set_condition(status.conditions, std::move(condition), now);
 }
 
-std::int64_t nodes_with_samples(const planner::Snapshot& snapshot, const PolicyOutcome& outcome) {
-  return std::count_if(outcome.selected.begin(), outcome.selected.end(), [&](const auto& name) {
+// How many of the selected nodes are measured now, and how many have been.
+struct Measured {
+  std::int64_t now = 0, ever = 0;
+};
+Measured measured_nodes(const planner::Snapshot& snapshot, const PolicyOutcome& outcome) {
+  Measured measured;
+  for (const auto& name : outcome.selected) {
     const auto found = snapshot.nodes.find(name);
-    return found != snapshot.nodes.end() && !found->second.samples.empty();
-  });
+    if (found == snapshot.nodes.end()) continue;
+    if (!found->second.samples.empty()) ++measured.ever;
+    if (planner::samples_believed(found->second, snapshot.now)) ++measured.now;
+  }
+  return measured;
 }
 
 void set_conditions(const api::EnergyPolicy& policy, const planner::Snapshot& snapshot,
@@ -176,15 +186,26 @@ void set_conditions(const api::EnergyPolicy& policy, const planner::Snapshot& sn
     put("Enforcing", "True", "Enforce", "decisions are carried out");
   }
 
-  const std::int64_t sampled = nodes_with_samples(snapshot, outcome);
+  const Measured measured = measured_nodes(snapshot, outcome);
+  const std::string troubles = join(outcome.telemetry_problems, "; ");
   if (outcome.selected.empty()) {
     put("TelemetryAvailable", "Unknown", "NoNodes", "no node is selected");
-  } else if (sampled == 0) {
+  } else if (measured.now == 0 && !troubles.empty()) {
+    put("TelemetryAvailable", "False", "SourceFailed", troubles);
+  } else if (measured.ever == 0) {
     put("TelemetryAvailable", "False", "NoSamples",
         "no agent has sent samples: frequency and caps are not decided");
+  } else if (measured.now == 0) {
+    put("TelemetryAvailable", "False", api::to_string(api::Reason::StaleTelemetry),
+        "all samples are old: nothing is decided that takes capacity away");
   } else {
-    put("TelemetryAvailable", "True", "Samples",
-        fmt::format("samples of {} of {} selected nodes", sampled, outcome.selected.size()));
+    const std::string counts =
+        fmt::format("samples of {} of {} selected nodes", measured.now, outcome.selected.size());
+    if (troubles.empty()) {
+      put("TelemetryAvailable", "True", "Samples", counts);
+    } else {
+      put("TelemetryAvailable", "True", "SourceFailing", counts + "; " + troubles);
+    }
   }
   put("CarbonDataAvailable", "Unknown", policy.spec.carbon.source.empty() ? "NotAsked" : "NoSource",
       policy.spec.carbon.source.empty() ? "spec.carbon.source is empty"

@@ -24,7 +24,8 @@ struct PolicyOutcome {
   // The account of the last pass in this process; nullopt: that of the status, which is written
   // less often than there are passes.
   std::optional<EnergyAccount> account;
-  std::int64_t carbon_grams_per_kwh = 0;  // 0: not known
+  std::int64_t carbon_grams_per_kwh = 0;        // 0: not known
+  std::vector<std::string> telemetry_problems;  // of sources that fail now, a sentence each
 };
 
 // The complete next status, starting from what stands now (transition times, energy sums).

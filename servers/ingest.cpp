@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "telemetry/ingest_format.hpp"
+#include "telemetry/scaphandre.hpp"
 
 namespace kwatt::servers {
 namespace {
@@ -24,6 +25,64 @@ std::string bearer(const net::Request& request) {
   constexpr std::string_view kPrefix = "Bearer ";
   if (header.substr(0, kPrefix.size()) != kPrefix) return "";
   return std::string(header.substr(kPrefix.size()));
+}
+
+// What one request brings.
+struct Push {
+  std::string node;
+  std::vector<telemetry::Sample> samples;  // oldest first
+};
+
+Result<Push> read_batch(const std::string& json) {
+  auto batch = telemetry::decode_batch(json);
+  if (!batch) return batch.error();
+  Push push;
+  push.node = batch->node;
+  for (const telemetry::AgentSample& pushed : batch->samples) {
+    telemetry::Sample sample;
+    sample.at = pushed.time;
+    sample.utilization = pushed.utilization;
+    sample.busy = pushed.cpu_busy;
+    sample.power = pushed.power;
+    sample.whole_machine = pushed.source != telemetry::PowerSource::rapl;  // the packages alone
+    push.samples.push_back(sample);
+  }
+  return push;
+}
+
+// The text names no node: it is that of the token.
+Result<Push> read_text(const std::string& text, const std::string& node, TimePoint now) {
+  auto power = telemetry::read_host_power(text);
+  if (!power) return power.error();
+  telemetry::Sample sample;
+  sample.at = now;
+  sample.power = *power;
+  sample.source = telemetry::Source::scaphandre;
+  sample.has_utilization = false;
+  sample.whole_machine = false;  // RAPL, on most machines
+  Push push;
+  push.node = node;
+  push.samples.push_back(sample);
+  return push;
+}
+
+void take(IngestDependencies& self, const Push& push) {
+  using telemetry::Source;
+  const bool first = !self.samples.newest(push.node, Source::agent);
+  const TimePoint now = self.clock.now();
+  const auto maximum =
+      self.machine_maximum ? self.machine_maximum(push.node) : std::optional<Milliwatts>{};
+  std::size_t taken = 0;
+  for (const telemetry::Sample& sample : push.samples) {
+    if (const auto refusal = self.samples.add(push.node, sample, now, maximum)) {
+      self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
+                       {{"reason", std::string(telemetry::to_string(*refusal))}});
+    } else {
+      ++taken;
+    }
+  }
+  self.metrics.add("kwatt_samples_total", "Samples taken.", {}, static_cast<double>(taken));
+  if (first && self.samples.newest(push.node, Source::agent)) self.first_sample(push.node);
 }
 
 // Owns what it uses: the server may forget the handler while a request is under way.
@@ -47,7 +106,10 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
                      {{"reason", "user"}});
     co_return answer(403, "the token is not of " + self.agent_user);
   }
-  auto push = telemetry::decode_batch(request.body);
+  // A push without a Content-Type is an older agent's.
+  const bool is_text = request.headers.get("Content-Type").substr(0, 10) == "text/plain";
+  auto push = is_text ? read_text(request.body, caller->node_name, self.clock.now())
+                      : read_batch(request.body);
   if (!push) {
     self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
                      {{"reason", "malformed"}});
@@ -56,28 +118,10 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
   if (caller->node_name.empty() || caller->node_name != push->node) {
     self.metrics.add("kwatt_ingest_refused_total", "Pushes that were refused, by reason.",
                      {{"reason", "node"}});
-    co_return answer(403, "the token is not of node " + push->node);
+    co_return answer(403, push->node.empty() ? "the token is not of a node"
+                                             : "the token is not of node " + push->node);
   }
-
-  const bool first = !self.samples.newest(push->node).has_value();
-  const TimePoint now = self.clock.now();
-  const auto maximum =
-      self.machine_maximum ? self.machine_maximum(push->node) : std::optional<Milliwatts>{};
-  std::size_t taken = 0;
-  for (const telemetry::AgentSample& pushed : push->samples) {
-    const telemetry::Sample sample{.at = pushed.time,
-                                   .utilization = pushed.utilization,
-                                   .busy = pushed.cpu_busy,
-                                   .power = pushed.power};
-    if (const auto refusal = self.samples.add(push->node, sample, now, maximum)) {
-      self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                       {{"reason", std::string(telemetry::to_string(*refusal))}});
-    } else {
-      ++taken;
-    }
-  }
-  self.metrics.add("kwatt_samples_total", "Samples taken.", {}, static_cast<double>(taken));
-  if (first && taken > 0) self.first_sample(push->node);
+  take(self, *push);
   net::Response response = answer(204, "");
   response.headers.set("Kwatt-Leading", self.leading() ? "true" : "false");
   co_return response;

@@ -1,6 +1,6 @@
 #pragma once
-// POST /metrics-ingest: samples pushed by the agents, each accepted only for the node that its
-// token was issued on.
+// POST /metrics-ingest: samples pushed by the agents (JSON) and by Scaphandre (text/plain), each
+// accepted only for the node that its token was issued on.
 #include <functional>
 
 #include "base/clock.hpp"

@@ -8,9 +8,9 @@
 
 namespace kwatt::telemetry {
 
-// Means over the samples of [minute, minute + 1 min), and the largest power among them; nullopt:
-// the machine sent nothing.
-std::optional<SampleRow> sample_row(const std::string& node, const std::vector<Sample>& samples,
+// Means over the readings of [minute, minute + 1 min), and the largest power among them, with its
+// newest source; nullopt: nothing measured the machine's load.
+std::optional<SampleRow> sample_row(const std::string& node, const std::vector<Reading>& readings,
                                     TimePoint minute);
 
 }  // namespace kwatt::telemetry

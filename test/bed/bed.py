@@ -40,11 +40,11 @@ class Bed:
     timers            components.Timers
     scheduler_config  merged into the KubeSchedulerConfiguration (extenders, profiles)
     audit             True: every request is in .audit_log
-    apiserver_args, controller_manager_args   appended to the command lines
+    apiserver_args, controller_manager_args, kwok_args   appended to the command lines
     """
 
     def __init__(self, directory=None, kwok=True, scheduler=True, controller_manager=True, timers=None,
-                 scheduler_config=None, audit=False, apiserver_args=(), controller_manager_args=()):
+                 scheduler_config=None, audit=False, apiserver_args=(), controller_manager_args=(), kwok_args=()):
         self._temporary = directory is None
         self.directory = Path(directory or tempfile.mkdtemp(prefix="kwatt-bed-")).resolve()
         self.timers = timers or Timers()
@@ -52,6 +52,7 @@ class Bed:
                         "kwok": kwok}
         self._scheduler_config = scheduler_config
         self._apiserver_args, self._controller_manager_args = apiserver_args, controller_manager_args
+        self._kwok_args = kwok_args
         self.audit_log = self.directory / "audit.log" if audit else None
         self._ports, self._processes = [], {}
         self._issued = 0
@@ -254,7 +255,7 @@ class Bed:
                 programs["kube-controller-manager"], configs["kube-controller-manager"], pki, self.timers,
                 self._controller_manager_args),
             "kube-scheduler": components.scheduler(programs["kube-scheduler"], scheduler_config),
-            "kwok": components.kwok(programs["kwok"], configs["kwok"], self.timers),
+            "kwok": components.kwok(programs["kwok"], configs["kwok"], self.timers, self._kwok_args),
         }
 
     def _run(self, name):

@@ -3,6 +3,7 @@
 
     python3 test/bed/build.py            build what is missing; prints the directory
     python3 test/bed/build.py --paths    prints name=path of every program, building nothing
+    python3 test/bed/build.py --optional NAME   builds one that only some tests need; prints its path
 
 Programs that KUBEBUILDER_ASSETS holds are used from there. The cache is
 ${KWATT_CACHE:-${XDG_CACHE_HOME:-~/.cache}/kwatt}/bed-<key>, where the key covers module files and flags,
@@ -49,6 +50,11 @@ PROGRAMS = {
     "kubectl": ("kube", "k8s.io/kubernetes/cmd/kubectl", kube_ldflags()),
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok", STRIP),
 }
+# The same for programs that only some tests need: each is built by the first test that asks for it, into a directory of
+# its own, so that a new version of one builds nothing else again.
+OPTIONAL = {
+    "metrics-server": ("metrics-server", "sigs.k8s.io/metrics-server/cmd/metrics-server", STRIP),
+}
 
 
 class BuildError(RuntimeError):
@@ -63,12 +69,16 @@ def cache_root():
 
 
 def cache_dir():
+    return cache_root() / f"bed-{key_of(PROGRAMS)}"
+
+
+def key_of(programs):
     digest = hashlib.sha256(os.uname().machine.encode())
-    for folder in sorted({spec[0] for spec in PROGRAMS.values()}):
+    for folder in sorted({spec[0] for spec in programs.values()}):
         for name in ("go.mod", "go.sum"):
             digest.update((HERE / folder / name).read_bytes())
-    digest.update(repr(sorted(PROGRAMS.items())).encode())
-    return cache_root() / f"bed-{digest.hexdigest()[:12]}"
+    digest.update(repr(sorted(programs.items())).encode())
+    return digest.hexdigest()[:12]
 
 
 def program_path(name, directory):
@@ -97,6 +107,19 @@ def ensure(out=sys.stderr):
     return found
 
 
+def ensure_optional(name, out=sys.stderr):
+    """The path of a program of OPTIONAL, built if need be (about a minute, once)."""
+    directory = cache_root() / f"{name}-{key_of({name: OPTIONAL[name]})}"
+    path = program_path(name, directory)
+    if path.exists():
+        return path
+    directory.mkdir(parents=True, exist_ok=True)
+    with locked(directory.with_suffix(".lock"), out):
+        if not path.exists():  # another run may have built it
+            build_missing([name], directory, out)
+    return path
+
+
 @contextlib.contextmanager
 def locked(path, out):
     """One build at a time. The kernel frees the lock when its holder dies, however it dies."""
@@ -123,10 +146,11 @@ def build_missing(missing, directory, out):
     check_space(directory, BYTES_PER_PROGRAM * len(missing))
     for leftover in directory.glob("*.tmp"):
         leftover.unlink()
-    folders = sorted({HERE / PROGRAMS[name][0] for name in missing})
+    folders = sorted({HERE / spec_of(name)[0] for name in missing})
     go = toolchain.find_go(folders, lambda text: print(text, file=out, flush=True))
+    minutes = "about 8 minutes" if set(missing) & set(PROGRAMS) else "a minute or two"
     print(f"building {len(missing)} programs of the test bed with {go} into {directory}\n"
-          "(about 8 minutes on 2 cores the first time, never again for these versions)",
+          f"({minutes} on 2 cores the first time, never again for these versions)",
           file=out, flush=True)
     for number, name in enumerate(missing, 1):
         build_one(go, name, directory, Progress(f"[{number}/{len(missing)}] {name}", out))
@@ -138,8 +162,12 @@ def check_space(directory, needed):
         raise BuildError(f"{directory} has {free >> 20} MiB free; this build needs about {needed >> 20} MiB")
 
 
+def spec_of(name):
+    return PROGRAMS.get(name) or OPTIONAL[name]
+
+
 def build_one(go, name, directory, progress):
-    folder, package, ldflags = PROGRAMS[name]
+    folder, package, ldflags = spec_of(name)
     temporary = directory / f"{name}.tmp"
     log_path = directory / f"{name}.log"
     env = dict(os.environ, CGO_ENABLED="0", GO111MODULE="on", GOWORK="off", GOTOOLCHAIN="local",
@@ -189,12 +217,16 @@ class Progress:
 def main():
     parser = argparse.ArgumentParser(description="Build the test bed's programs into the cache.")
     parser.add_argument("--paths", action="store_true", help="print name=path of every program, build nothing")
+    parser.add_argument("--optional", choices=sorted(OPTIONAL), help="build this one too and print its path")
     options = parser.parse_args()
     if options.paths:
         for name, path in paths().items():
             print(f"{name}={path}")
         return 0
     try:
+        if options.optional:
+            print(ensure_optional(options.optional))
+            return 0
         ensure()
     except (BuildError, toolchain.ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)

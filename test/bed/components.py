@@ -87,8 +87,8 @@ def write_scheduler_config(path, kubeconfig, extra):
     return path
 
 
-def kwok(program, kubeconfig, timers):
+def kwok(program, kubeconfig, timers, extra=()):
     return [program, f"--kubeconfig={kubeconfig}", f"--config={STAGES_FILE}",
             f"--manage-nodes-with-label-selector={heartbeat.SELECTOR}", "--node-ip=127.0.0.1",
             "--v=WARN",  # it logs every Lease renewal otherwise
-            f"--node-lease-duration-seconds={timers.node_lease_seconds}"]
+            f"--node-lease-duration-seconds={timers.node_lease_seconds}", *extra]

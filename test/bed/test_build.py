@@ -97,6 +97,17 @@ def test_two_runs_at_once_build_every_program_once(fake_go):
     assert any("waiting" in stderr for _, stderr in outputs)
 
 
+def test_an_optional_program_is_built_when_asked_for_and_changes_no_other(fake_go):
+    builds = fake_go()
+    before = build.cache_dir()
+    path = build.ensure_optional("metrics-server", io.StringIO())
+    assert path.read_text() == "program\n"
+    assert build.ensure_optional("metrics-server", io.StringIO()) == path
+    assert len(builds()) == 1
+    assert build.cache_dir() == before and not before.exists()
+    assert "metrics-server" not in build.paths()
+
+
 def test_another_module_version_is_another_cache_directory(monkeypatch):
     before = build.cache_dir()
     monkeypatch.setitem(build.PROGRAMS, "kwok", ("kwok", "sigs.k8s.io/kwok/cmd/kwok", "-s -w -X main.other=1"))

@@ -203,7 +203,8 @@ TEST_SUITE("cli") {
     status.memory.cycles_day = "2026-11-21";
     status.memory.cycles_today = 2;
     status.memory.wake_verified_at = ago(minutes{10});
-    status.report.watts_source = "rapl";
+    status.power.source = api::PowerBasis::Measured;
+    status.power.meter = "rapl";
     status.report.governor = "powersave";
     status.report.max_mhz = 3200;
     facts.pods = {pod("web-0", "n1"), pod("web-1", "n1"), pod("web-2", "n1")};

@@ -21,9 +21,9 @@ def in_the_machine(case, machine):
 
 def test_a_machine_without_rapl_is_measured_and_capped_by_its_bmc_and_released(case):
     machine, = case.add_machines(1, **NO_METERS)
-    case.wait(lambda: case.power(machine).get("wattsSource") == "redfish", 30, "a reading of the BMC")
+    case.wait(lambda: case.power(machine).get("power", {}).get("meter") == "redfish", 30, "a reading of the BMC")
     status = case.power(machine)
-    assert 390 <= status["watts"] <= 420 and status["wattsTime"]
+    assert 390 <= status["watts"] <= 420 and status["power"]["source"] == "Measured" and status["power"]["time"]
     assert not status.get("report", {}).get("watts"), "the agent has no meter here"
     assert status["bmc"]["powerLimit"] and status["bmc"]["capMaxWatts"] == 406
     case.apply_policy(CAPPING)

@@ -70,8 +70,7 @@ def test_a_token_of_another_node_or_of_none_is_refused(bed, options):
 
 CONTROLLERS = {"powerState": "Off", "powerStateSince": "2026-11-20T00:00:00Z", "watts": 1,
                "decision": {"desired": "Off", "reason": "Idle"}, "operation": {"id": "evil", "kind": "PowerOff"},
-               "memory": {"poweredOffByUs": True}, "bmc": {"originalKnown": True}, "wattsSource": "hwmon",
-               "wattsTime": "2026-11-20T00:00:00Z"}
+               "memory": {"poweredOffByUs": True}, "bmc": {"originalKnown": True}, "power": {"meter": "hwmon"}}
 
 
 @pytest.mark.parametrize("field", sorted(CONTROLLERS))

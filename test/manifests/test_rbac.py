@@ -36,6 +36,8 @@ ELSEWHERE = {
            for verb in ("list", "watch")},
         # Takes the request for a wake test back when it has its result.
         Right("*", "kwatt.dev", "nodepowers", "patch"): ("test/e2e/test_wake.py", "the annotation to be gone"),
+        # Only with --metrics-api.
+        Right("*", "metrics.k8s.io", "nodes", "list"): ("test/e2e/test_telemetry_sources.py", "test_utilization_comes_from"),
     },
     "kwatt-agent": {},
 }

@@ -82,7 +82,7 @@ REFUSED = {
     "forge the power state": ("PATCH", f"{POWER}/own/status", {"status": {"powerState": "Off"}}, MERGE),
     "forge the BMC's limit of before": (
         "PATCH", f"{POWER}/own/status", {"status": {"bmc": {"originalKnown": True, "originalCapWatts": 999}}}, MERGE),
-    "forge the source of the watts": ("PATCH", f"{POWER}/own/status", {"status": {"wattsSource": "redfish"}}, MERGE),
+    "forge the source of the watts": ("PATCH", f"{POWER}/own/status", {"status": {"power": {"meter": "redfish"}}}, MERGE),
     "replace its status": ("PUT", f"{POWER}/own/status", {
         "apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower", "metadata": {"name": "own"}, "status": {}}),
     "point its machine at another BMC": ("PATCH", f"{POWER}/own", {"spec": {"bmc": {"address": "lab://x"}}}, MERGE),

@@ -81,6 +81,30 @@ TEST_SUITE("telemetry") {
       cases.push_back(c);
     }
     {
+      Case c{"on, no load is known but that of its pods", machine(PowerState::On), 150, 150, false};
+      auto node = std::make_shared<api::Node>(*c.view.node);
+      node->allocatable.cpu = Millicores{8000};
+      c.view.node = node;
+      auto spec = std::make_shared<api::PodTemplate>();
+      spec->requests.cpu = Millicores{2000};
+      auto pod = std::make_shared<api::Pod>();
+      pod->spec = spec;
+      c.view.pods.push_back(pod);
+      cases.push_back(c);
+    }
+    {
+      Case c{"off, measured by its BMC", machine(PowerState::Off, true), 7, 100, true};
+      sample(c.view, seconds{5}, 0, 7);
+      c.view.newest.meter = kBmcMeter;
+      cases.push_back(c);
+    }
+    {
+      Case c{"off, and an agent whose clock is ahead", machine(PowerState::Off, true), 5, 100,
+             false};
+      sample(c.view, seconds{5}, 0, 120);
+      cases.push_back(c);
+    }
+    {
       Case c{"on, the meter has been silent for long", machine(PowerState::On), 100, 100, false};
       sample(c.view, minutes{3}, 500, 120);
       cases.push_back(c);
@@ -162,6 +186,27 @@ TEST_SUITE("telemetry") {
            v.samples.back().at = kNow - minutes{10};
          },
          100},
+        {"slowed down, but only the packages are measured",
+         [](NodeView& v) {
+           hold_back(v, names::kLabelFrequency, "low", names::kGovernor);
+           v.newest.whole_machine = false;
+         },
+         150},
+        {"slowed down, and the meter has fallen silent",
+         [](NodeView& v) {
+           hold_back(v, names::kLabelFrequency, "low", names::kGovernor);
+           v.newest.power_until = kNow - seconds{1};
+         },
+         200},
+        {"slowed down, and what its meter taught is less than its model says",
+         [](NodeView& v) {
+           hold_back(v, names::kLabelFrequency, "low", names::kGovernor);
+           v.newest.power_until = kNow - seconds{1};
+           models::PowerFit fit;
+           fit.curve.points.fill(watts(90));
+           v.fit = std::make_shared<const models::PowerFit>(fit);
+         },
+         90},
         {"slowed down, and draws more than its model says",
          [](NodeView& v) {
            hold_back(v, names::kLabelFrequency, "low", names::kGovernor);

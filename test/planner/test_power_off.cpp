@@ -147,6 +147,29 @@ TEST_CASE("why an idle node stays on") {
       {"its samples are fresh", [](auto& n) { n.utilization(5, 5, 0, 10min, 25s); }, std::nullopt},
       {"its agent reported once, but sends nothing",
        [](auto& n) { n.machine().status.report.time = kNoon - 1h; }, Reason::StaleTelemetry},
+      {"its agent reported once, and only a meter elsewhere goes on",
+       [](auto& n) {
+         n.machine().status.report.time = kNoon - 1h;
+         n.sample({kNoon, {}, {}, kwatt::watts(90), true, false});
+       },
+       Reason::StaleTelemetry},
+      {"a meter elsewhere, and there never was an agent",
+       [](auto& n) {
+         n.sample({kNoon, {}, {}, kwatt::watts(90), true, false});
+       },
+       std::nullopt},
+      {"a meter elsewhere that has fallen silent",
+       [](auto& n) {
+         n.sample({kNoon - 5min, {}, {}, kwatt::watts(90), true, false});
+         n.meter("kepler", kNoon - 1min);
+       },
+       Reason::StaleTelemetry},
+      {"a BMC that gives no readings any more, as slow as it is asked then",
+       [](auto& n) {
+         n.sample({kNoon - 5min, {}, {}, kwatt::watts(90), true, false});
+         n.meter("bmc", kNoon - 1min);
+       },
+       std::nullopt},
       {"shutdown and boot take more than its idling",
        [](auto& n) { n.watts(10, 100).boot(300s, 30'000); }, Reason::NotWorthIt},
       {"they take as much as 20 minutes of it",

@@ -169,6 +169,22 @@ TEST_CASE("power on: success forgets the failures") {
   CHECK_FALSE(stage.status.memory.next_attempt.has_value());
 }
 
+TEST_CASE("power on: what others measure of the machine is no sign of its kubelet") {
+  Stage stage = asleep();
+  stage.set_machine(PowerState::On);
+  stage.begin(PowerOn{});
+  REQUIRE(stage.run_to("WaitLease"));
+  planner::NodeView view = stage.view();
+  view.ready = true;
+  planner::TelemetrySample bmc{stage.now + seconds{4}, {}, {}, watts(90), true, false};
+  bmc.from_agent = false;
+  view.samples.push_back(bmc);
+  planner::Observation seen;
+  seen.now = stage.now + seconds{5};
+  seen.node = &view;
+  CHECK(planner::next_step(stage.status, seen, stage.spec).next.operation.step == "WaitLease");
+}
+
 TEST_CASE("power on: a Ready left over from before is no proof") {
   Stage stage = asleep();
   stage.set_machine(PowerState::On);

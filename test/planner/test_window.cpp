@@ -76,5 +76,43 @@ TEST_CASE("a sample is stale after three periods, at least 30 s") {
   CHECK(stale_after(with({sample(80s, 5), sample(20s, 5)})) == 180s);
 }
 
+// A sample of a meter alone.
+TelemetrySample metered(Duration age, std::int64_t of_watts) {
+  return {kNoon - age, {}, {}, watts(of_watts), true, false};
+}
+
+TEST_SUITE("telemetry") {
+  TEST_CASE("a meter without an agent gives a mean of power and none of load") {
+    NodeView node = with({metered(40s, 100), metered(25s, 200), metered(10s, 300)});
+    node.newest.power_until = kNoon + 35s;
+    CHECK_FALSE(window_mean(node, 20s, kNoon).has_value());
+    const auto mean = power_window_mean(node, 20s, kNoon);
+    REQUIRE(mean.has_value());
+    CHECK(mean->power == watts(250));
+    CHECK_FALSE(mean->has_utilization);
+    CHECK(samples_believed(node, kNoon));
+    CHECK(power_window_mean(node, 20s, kNoon + 35s).has_value());
+    CHECK_FALSE(power_window_mean(node, 20s, kNoon + 36s).has_value());
+    CHECK_FALSE(samples_believed(node, kNoon + 36s));
+  }
+
+  TEST_CASE("a meter that goes on does not make an old utilization believed") {
+    std::vector<TelemetrySample> samples;
+    for (Duration age = 120s; age >= 0s; age -= 10s) {
+      TelemetrySample s = sample(age, 5, 100);
+      s.has_utilization = s.at <= kNoon - 30s;  // its source ended long before
+      samples.push_back(s);
+    }
+    NodeView node = with(samples);
+    node.newest.utilization_until = kNoon - 30s;
+    node.newest.power_until = kNoon + 30s;
+    CHECK_FALSE(window_mean(node, 60s, kNoon).has_value());
+    CHECK(power_window_mean(node, 60s, kNoon).has_value());
+    CHECK_FALSE(samples_believed(node, kNoon));
+    CHECK(believed_load(node, kNoon) == nullptr);
+    CHECK(believed_power(node, kNoon)->at == kNoon);
+  }
+}
+
 }  // namespace
 }  // namespace kwatt::planner

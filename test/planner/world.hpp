@@ -223,6 +223,12 @@ class NodeBuilder {
     samples_.push_back(sample);
     return *this;
   }
+  // Of the newest power: who measured it, and how long it may be believed.
+  NodeBuilder& meter(std::string_view word, TimePoint until) {
+    newest_.meter = word;
+    newest_.power_until = until;
+    return *this;
+  }
 
   api::Node& node() { return node_; }
   api::NodePower& machine() { return machine_; }
@@ -232,6 +238,7 @@ class NodeBuilder {
   api::Node node_;
   api::NodePower machine_;
   std::vector<planner::TelemetrySample> samples_;
+  planner::Newest newest_;
   bool ready_ = true, control_plane_ = false, own_node_ = false, volume_attached_ = false;
   bool can_go_off_ = true;
   bool has_machine_ = true;
@@ -473,6 +480,7 @@ class World {
     v.node = node;
     if (b.has_machine_) v.machine = std::make_shared<api::NodePower>(b.machine_);
     v.samples = b.samples_;
+    v.newest = b.newest_;
     v.model = models::model_of(b.has_machine_ ? b.machine_.spec.model : api::PowerModelSpec{},
                                b.node_.allocatable.cpu);
     v.zone = b.node_.meta.labels.get("topology.kubernetes.io/zone");

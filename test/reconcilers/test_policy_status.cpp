@@ -141,3 +141,49 @@ TEST_CASE("policy status: only what matters is worth a write") {
   other.last_action = "PowerOff n2: off";
   CHECK(worth_writing(first, policy_status(p, snapshot(kStart + seconds{5}), other), seconds{30}));
 }
+
+TEST_SUITE("telemetry") {
+  TEST_CASE("policy status: what telemetry there is, and what is wrong with its sources") {
+    const std::vector<std::string> troubles = {"ipmi: HTTP 502", "kepler: no series"};
+    struct Case {
+      const char* name;
+      std::optional<Duration> age;  // of the only sample; none: there is none
+      std::vector<std::string> problems;
+      const char *condition, *message;
+    };
+    const Case cases[] = {
+        {"fresh", Duration{0}, {}, "True Samples", "samples of 1 of 2 selected nodes"},
+        {"fresh, with a source that fails", Duration{0}, troubles, "True SourceFailing",
+         "samples of 1 of 2 selected nodes; ipmi: HTTP 502; kepler: no series"},
+        {"old",
+         seconds{31},
+         {},
+         "False StaleTelemetry",
+         "all samples are old: nothing is decided that takes capacity away"},
+        {"old, with a source that fails", seconds{31}, troubles, "False SourceFailed",
+         "ipmi: HTTP 502; kepler: no series"},
+        {"none",
+         {},
+         {},
+         "False NoSamples",
+         "no agent has sent samples: frequency and caps are not decided"},
+        {"none, with a source that fails",
+         {},
+         troubles,
+         "False SourceFailed",
+         "ipmi: HTTP 502; kepler: no series"},
+    };
+    for (const Case& c : cases) {
+      INFO(c.name);
+      planner::Snapshot s = snapshot();
+      if (c.age) {
+        s.nodes["n1"].samples = {{kStart - *c.age, Permille{500}, Permille{500}, watts(120), true}};
+      }
+      PolicyOutcome o = outcome();
+      o.telemetry_problems = c.problems;
+      const auto status = policy_status(policy(), s, o);
+      CHECK(condition(status, "TelemetryAvailable") == c.condition);
+      CHECK(api::find_condition(status.conditions, "TelemetryAvailable")->message == c.message);
+    }
+  }
+}

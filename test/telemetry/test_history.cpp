@@ -237,18 +237,28 @@ TEST_SUITE("telemetry") {
 
   TEST_CASE("history: a minute is the mean of its own samples") {
     const auto at = [](Duration after, std::int64_t permille, std::optional<std::int64_t> power) {
-      Sample s{kStart + after, Permille{permille}, Permille{permille}, std::nullopt};
-      if (power) s.power = watts(*power);
-      return s;
+      Reading reading;
+      reading.at = kStart + after;
+      reading.has_utilization = true;
+      reading.utilization = reading.busy = Permille{permille};
+      if (power) reading.power = watts(*power);
+      return reading;
     };
-    const std::vector<Sample> samples = {at(seconds{-1}, 900, 900),      at(seconds{0}, 100, 100),
-                                         at(seconds{20}, 200, 140),      at(seconds{40}, 300, {}),
-                                         at(Duration{59'999}, 400, 120), at(seconds{60}, 900, 900)};
+    const std::vector<Reading> samples = {
+        at(seconds{-1}, 900, 900), at(seconds{0}, 100, 100),       at(seconds{20}, 200, 140),
+        at(seconds{40}, 300, {}),  at(Duration{59'999}, 400, 120), at(seconds{60}, 900, 900)};
     const auto row = sample_row("n1", samples, kStart);
     REQUIRE(row.has_value());
     CHECK(*row == SampleRow{kStart, "n1", watts(120), watts(140), Permille{250}, "agent"});
     CHECK_FALSE(sample_row("n1", samples, kStart + minutes{5}).has_value());
     const auto unmetered = sample_row("n1", {at(seconds{1}, 5, {})}, kStart);
     CHECK(*unmetered == SampleRow{kStart, "n1", std::nullopt, std::nullopt, Permille{5}, "none"});
+
+    Reading meter = at(seconds{2}, 0, 90);
+    meter.has_utilization = false;
+    meter.power_source = Source::bmc;
+    CHECK_FALSE(sample_row("n1", {meter}, kStart).has_value());  // of a load nothing is known
+    const auto both = sample_row("n1", {at(seconds{1}, 5, {}), meter}, kStart);
+    CHECK(*both == SampleRow{kStart, "n1", watts(90), watts(90), Permille{5}, "bmc"});
   }
 }

@@ -1,0 +1,17 @@
+#pragma once
+// Which sources the command line asks for.
+#include "controller/options.hpp"
+#include "controller/telemetry_poll.hpp"
+#include "kube/client.hpp"
+#include "reconcilers/stores.hpp"
+
+namespace kwatt::controller {
+
+// Adds them to `poll`; `client` outlives it. The options have been checked by parse_options().
+void add_sources(TelemetryPoll& poll, boost::asio::any_io_executor executor, const Options& options,
+                 kube::Client& client);
+
+// The nodes of the cache under all their names.
+std::shared_ptr<const telemetry::NodeDirectory> node_directory(const reconcilers::Stores& stores);
+
+}  // namespace kwatt::controller
