@@ -6,6 +6,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 
 option(KWATT_BENCH "Build the bench targets" OFF)
+option(KWATT_FUZZ "Build the fuzz targets instead of the tests (clang)" OFF)
 set(KWATT_SANITIZE "" CACHE STRING "Value of -fsanitize=, for example address,undefined")
 
 find_package(Threads REQUIRED)
@@ -35,10 +36,18 @@ if(KWATT_SANITIZE)
     -fsanitize=${KWATT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(kwatt_flags INTERFACE -fsanitize=${KWATT_SANITIZE})
   target_compile_definitions(kwatt_flags INTERFACE _GLIBCXX_ASSERTIONS)
+  # Asio keeps the memory of coroutine frames and handlers for the next ones: what is used after its
+  # end would go unseen.
+  target_compile_definitions(kwatt_flags INTERFACE
+    BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=0 BOOST_ASIO_DISABLE_SMALL_BLOCK_RECYCLING)
   if(KWATT_SANITIZE MATCHES "thread")
     # GCC 12 warns that TSan does not understand the fences in Asio's headers.
     target_compile_options(kwatt_flags INTERFACE -Wno-tsan)
   endif()
+endif()
+if(KWATT_FUZZ)
+  # Clang's warnings are not looked after: the compiler of everything else is GCC.
+  target_compile_options(kwatt_flags INTERFACE -fsanitize=fuzzer-no-link -Wno-error)
 endif()
 find_program(KWATT_MOLD mold)
 if(KWATT_MOLD)
@@ -47,7 +56,9 @@ endif()
 
 # ccache and precompiled headers work together only with these (ccache manual, "Precompiled headers").
 set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF)
-add_compile_options(-fpch-preprocess)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fpch-preprocess)
+endif()
 
 # kwatt_folder(planner DEPS api models LIBS fmt::fmt [ASIO]): the static library of one folder, from
 # all its .cpp files. ASIO: the folder speaks coroutines, so it shares the precompiled Asio headers.

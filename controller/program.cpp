@@ -4,6 +4,8 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -31,7 +33,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// No destructive call is started so shortly before our lease may be somebody else's.
+// No destructive call is started so shortly before our lease may be somebody
+// else's.
 constexpr Duration kFenceMargin = std::chrono::seconds{1};
 constexpr Duration kStoresTimeout = std::chrono::minutes{2};
 // Two passes are never closer than this, whatever triggers them.
@@ -55,16 +58,21 @@ std::string agent_user(const Options& options) {
 
 }  // namespace
 
-// Everything the controller is made of, in the order of construction. Lives on one thread; only
-// decide() of a pass runs on `planning`.
+// Everything the controller is made of, in the order of construction. Lives on
+// one thread; only decide() of a pass runs on `planning`, and the history
+// writes and reads on threads of its own. What these threads touch they own, or
+// it is immutable, or locks itself (Metrics, log).
 struct Program::Impl {
-  Impl(asio::io_context& io, Options given) : context(io), options(std::move(given)) {}
+  explicit Impl(Options given) : options(std::move(given)) {}
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
-  asio::io_context& context;
+  net::Context context;  // first: the sockets and timers of all others are gone before it
   Options options;
   SystemClock clock;
   Metrics metrics;
-  asio::thread_pool planning{1};
+  std::optional<asio::thread_pool> planning{std::in_place, 1};
   std::optional<telemetry::History> history;
 
   std::unique_ptr<kube::Client> client;
@@ -111,9 +119,26 @@ struct Program::Impl {
   void subscribe();
   net::Task<void> passes();
   net::Task<void> wait_for_end();
+  void begin_stop();
   void watch_signals(asio::signal_set& signals);
   net::Task<void> stop();
+  net::Task<int> run();
 };
+
+// Most of what runs never returns (watches, timers, a follower's election), and
+// after a lost lease nothing is waited for: run() leaves coroutines behind that
+// are in the middle of anything. They are destroyed here, while all that they
+// use is still there.
+Program::Impl::~Impl() {
+  // Closing a connection cancels its handler, so the handlers must be there.
+  ingest_server.reset();
+  health_server.reset();
+  // Then no other thread has anything to hand back, and the coroutines that
+  // wait for one wait here.
+  planning.reset();
+  history.reset();
+  context.end();
+}
 
 Result<void> Program::Impl::construct() {
   const auto executor = context.get_executor();
@@ -192,7 +217,7 @@ Result<void> Program::Impl::construct() {
           .name = "nodepower", .workers = options.machine_workers, .drain = options.shutdown_grace},
       [this](std::string key) { return machines->reconcile(std::move(key)); }, clock, metrics);
   pass.emplace(
-      planning, *client, *view, *machines, migrations, *events, metrics, fence,
+      *planning, *client, *view, *machines, migrations, *events, metrics, fence,
       [this](const std::string& node) { machine_loop->enqueue(node); },
       reconcilers::PassOptions{
           .carbon_grams_per_kwh = options.carbon_grams_per_kwh,
@@ -240,7 +265,8 @@ Result<void> Program::Impl::start_servers() {
 
   if (options.tls_cert_file.empty()) {
     log::warn(
-        "no --tls-cert-file: agents cannot push samples, so frequency, capping and the "
+        "no --tls-cert-file: agents cannot push samples, so frequency, "
+        "capping and the "
         "utilization rules have no input");
     return {};
   }
@@ -257,7 +283,8 @@ Result<void> Program::Impl::start_servers() {
   return {};
 }
 
-// Events of the stores become keys of the machines' queue, or a wish for a pass.
+// Events of the stores become keys of the machines' queue, or a wish for a
+// pass.
 void Program::Impl::subscribe() {
   using NodeDelta = kube::Delta<api::Node>;
   using PodDelta = kube::Delta<api::Pod>;
@@ -343,6 +370,12 @@ net::Task<void> Program::Impl::wait_for_end() {
   while (!stopping && !lost) co_await end_signal.wait_for(std::chrono::hours{1});
 }
 
+void Program::Impl::begin_stop() {
+  stopping = true;
+  pass_signal.notify_all();
+  end_signal.notify_all();
+}
+
 void Program::Impl::watch_signals(asio::signal_set& signals) {
   signals.async_wait([this, &signals](const boost::system::error_code& error, int number) {
     if (error) return;
@@ -351,14 +384,13 @@ void Program::Impl::watch_signals(asio::signal_set& signals) {
       std::_Exit(1);
     }
     log::info("stopping", {{"signal", number}});
-    stopping = true;
-    pass_signal.notify_all();
-    end_signal.notify_all();
+    begin_stop();
     watch_signals(signals);
   });
 }
 
-// The reverse of the start: deciders, workers, lease, servers. The caches end with the executor.
+// The reverse of the start: deciders, workers, lease, servers. The caches end
+// with the context.
 net::Task<void> Program::Impl::stop() {
   while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
@@ -370,60 +402,89 @@ net::Task<void> Program::Impl::stop() {
   history_feed->energy(pass->take_energy());
 }
 
-Program::Program(asio::io_context& context, Options options)
-    : impl_(std::make_unique<Impl>(context, std::move(options))) {}
-Program::~Program() = default;
-
-net::Task<int> Program::run() {
-  Impl& self = *impl_;
-  const auto executor = self.context.get_executor();
-  if (auto built = self.construct(); !built) {
+net::Task<int> Program::Impl::run() {
+  using namespace asio::experimental::awaitable_operators;
+  const auto executor = context.get_executor();
+  if (auto built = construct(); !built) {
     log::error("cannot start", {{"error", built.error()}});
     co_return 1;
   }
   asio::signal_set signals(executor, SIGTERM, SIGINT);
-  self.watch_signals(signals);
-  if (auto started = self.start_servers(); !started) {
+  watch_signals(signals);
+  if (auto started = start_servers(); !started) {
     log::error("cannot start", {{"error", started.error()}});
     co_return 1;
   }
-  self.informers->start(executor);
-  self.other_kinds->start(executor);
-  asio::co_spawn(executor, self.events->run(), asio::detached);
-  if (auto ready = co_await self.informers->wait_until_ready(kStoresTimeout); !ready) {
+  informers->start(executor);
+  other_kinds->start(executor);
+  asio::co_spawn(executor, events->run(), asio::detached);
+  // Filling takes long where the API server does not answer; a stop is not to
+  // wait for it.
+  const auto filled = co_await (informers->wait_until_ready(kStoresTimeout) || wait_for_end());
+  if (stopping) {
+    co_await stop();
+    log::info("stopped");
+    co_return 0;
+  }
+  if (const auto& ready = std::get<0>(filled); !ready) {
     log::error("the caches did not fill", {{"error", ready.error()}});
     co_return 1;
   }
-  self.subscribe();
-  asio::co_spawn(executor, self.history_feed->run([&self] { return self.pass->take_energy(); }),
+  subscribe();
+  asio::co_spawn(executor, history_feed->run([this] { return pass->take_energy(); }),
                  asio::detached);
-  self.telemetry_poll->start(executor);
-  log::info("caches filled", {{"nodes", self.view->stores().nodes.size()},
-                              {"pods", self.view->stores().pods.size()},
-                              {"policies", self.view->stores().policies.size()}});
+  telemetry_poll->start(executor);
+  log::info("caches filled", {{"nodes", view->stores().nodes.size()},
+                              {"pods", view->stores().pods.size()},
+                              {"policies", view->stores().policies.size()}});
   asio::co_spawn(executor,
-                 self.election->run(
-                     [&self, executor] {
+                 election->run(
+                     [this, executor] {
                        log::info("leading");
-                       asio::co_spawn(executor, self.machine_loop->run(), asio::detached);
-                       asio::co_spawn(executor, self.passes(), asio::detached);
-                       self.informers->stores().nodes.for_each([&self](const auto& node) {
-                         self.machine_loop->enqueue(node->meta.name);
-                       });
+                       asio::co_spawn(executor, machine_loop->run(), asio::detached);
+                       asio::co_spawn(executor, passes(), asio::detached);
+                       informers->stores().nodes.for_each(
+                           [this](const auto& node) { machine_loop->enqueue(node->meta.name); });
                      },
-                     [&self] {
+                     [this] {
                        log::error("leader election lost: nothing more is started");
-                       self.lost = true;
-                       self.pass_signal.notify_all();
-                       self.end_signal.notify_all();
+                       lost = true;
+                       pass_signal.notify_all();
+                       end_signal.notify_all();
                      }),
                  asio::detached);
-  co_await self.wait_for_end();
+  co_await wait_for_end();
   signals.cancel();
-  if (self.lost) co_return 1;
-  co_await self.stop();
+  if (lost) co_return 1;
+  co_await stop();
   log::info("stopped");
   co_return 0;
+}
+
+Program::Program(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Program::~Program() = default;
+
+int Program::run() {
+  Impl& self = *impl_;
+  int status = 1;
+  asio::co_spawn(self.context.get_executor(), self.run(),
+                 [&](const std::exception_ptr& error, int code) {
+                   if (!error) status = code;
+                   // Whatever still waits (watches, timers) ends with the Impl.
+                   self.context.stop();
+                   if (error) std::rethrow_exception(error);
+                 });
+  try {
+    self.context.run();
+  } catch (const std::exception& error) {
+    log::error("the controller failed", {{"error", error.what()}});
+    return 1;
+  }
+  return status;
+}
+
+void Program::stop() {
+  asio::post(impl_->context.get_executor(), [self = impl_.get()] { self->begin_stop(); });
 }
 
 }  // namespace kwatt::controller

@@ -2,20 +2,22 @@
 // The wiring of kwatt-controller: the only place that constructs everything.
 #include <memory>
 
-#include <boost/asio/io_context.hpp>
-
 #include "controller/options.hpp"
-#include "net/client.hpp"
 
 namespace kwatt::controller {
 
 class Program {
  public:
-  Program(boost::asio::io_context& context, Options options);
+  explicit Program(Options options);
   ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
-  // Runs until SIGTERM or SIGINT (0), a lost lease or a failed start (1).
-  net::Task<int> run();
+  // Runs on the calling thread until stop(), SIGTERM or SIGINT (0), a lost lease or a failed start
+  // (1). Once.
+  int run();
+  // As SIGTERM does: ends what runs in order, then run() returns. From any thread.
+  void stop();
 
  private:
   struct Impl;

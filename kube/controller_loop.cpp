@@ -84,6 +84,15 @@ struct ControllerLoop::Impl : std::enable_shared_from_this<Impl> {
   }
 
   void conclude(const WorkQueue::Item& item, const Result<ReconcileResult>& result) {
+    // Every write is guarded by the version it was decided from, so this happens wherever others
+    // write, too. The pause lets the cache catch up.
+    if (!result && result.error().code == ErrorCode::conflict) {
+      log::debug("somebody else wrote first: decided again",
+                 {{"controller", options.name}, {"key", item.key}, {"error", result.error()}});
+      count("requeue");
+      queue.add_rate_limited(item.key, item.priority);
+      return;
+    }
     if (!result || result->terminal) {
       const Error& error = result ? *result->terminal : result.error();
       log::error("reconcile failed", {{"controller", options.name},

@@ -24,7 +24,8 @@ inline ReconcileResult terminal(Error error) {
 }
 
 // Level-based: gets a key, not an event, and looks up everything itself. Never runs twice at once
-// for one key. An error: retried with growing pauses at the same priority.
+// for one key. An error: retried with growing pauses at the same priority. A conflict, too, but it
+// is nobody's failure: somebody else wrote first (counted as result "requeue").
 using Reconcile = std::function<Task<Result<ReconcileResult>>(std::string key)>;
 
 struct ControllerOptions {

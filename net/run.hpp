@@ -2,6 +2,8 @@
 // Waiting in coroutines. Boost 1.81 has no cancel_after.
 #include <set>
 
+#include <boost/asio/io_context.hpp>
+
 #include "net/client.hpp"
 
 namespace kwatt::net {
@@ -22,6 +24,23 @@ class Signal {
  private:
   struct Waiter;
   std::set<Waiter*> waiters_;
+};
+
+// An io_context for one thread whose coroutines can be ended while what they refer to still lives.
+// A frame that waits is destroyed with the io_context it waits in, and its destructors use what it
+// was given: stores, clients, counters, Signals. On the other hand timers and sockets must be gone
+// before their io_context is. So the owner of both declares the Context first, and calls end() in
+// its destructor, before any member is destroyed.
+class Context final : public boost::asio::io_context {
+ public:
+  Context() : io_context(1) {}
+  // After run() has returned: destroys all coroutines and handlers. Nothing runs here any more;
+  // what is posted later is destroyed with the Context, unrun, so threads that still post (pools)
+  // are ended before. Timers and sockets may be destroyed afterwards, but no new ones made.
+  void end() {
+    stop();
+    shutdown();
+  }
 };
 
 }  // namespace kwatt::net

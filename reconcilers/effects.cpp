@@ -118,6 +118,14 @@ kube::Task<Result<void>> patch_node(kube::Client& client, ClusterView& view,
       if (!answer) {
         co_return answer.error().with_context("condition Suspended of Node " + node->meta.name);
       }
+      // Until the cache shows it, the next step would find it missing and apply it again. (An apply
+      // is not guarded by a version: what somebody wrote in between the cache shows, and that
+      // counts.)
+      auto now = std::make_shared<api::Node>();
+      if (auto decoded = api::decode(*answer, *now); !decoded) {
+        co_return decoded.error().with_context("the patched Node " + node->meta.name);
+      }
+      view.wrote_node(node->meta.resource_version, now);
     }
   }
   co_return Result<void>();

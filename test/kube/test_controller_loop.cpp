@@ -100,6 +100,24 @@ TEST_CASE_FIXTURE(Loop, "controller: a terminal error is counted and not repeate
   until_calls(2);
 }
 
+TEST_CASE_FIXTURE(Loop, "controller: a conflict is decided again and is no failure") {
+  int left = 3;
+  start(answering([&](auto&) -> Outcome {
+    if (left-- > 0) return fail(ErrorCode::conflict, "somebody else wrote first");
+    return ReconcileResult{};
+  }));
+  const auto began = std::chrono::steady_clock::now();
+  loop->enqueue("a");
+  until_calls(4);
+  CHECK(std::chrono::steady_clock::now() - began >= 35ms);  // 5 + 10 + 20
+  run_for(5ms);
+  CHECK(loop->queue().failures("a") == 0);
+  CHECK(total("requeue", 3));
+  CHECK(total("success", 1));
+  CHECK(total("error", 0));
+  CHECK(shows("controller_runtime_reconcile_errors_total{controller=\"test\"} 0"));
+}
+
 TEST_CASE_FIXTURE(Loop, "controller: requeue_after comes back after that time") {
   start(answering([this](auto&) -> Outcome {
     if (calls.size() > 1) return ReconcileResult{};
