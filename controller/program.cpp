@@ -32,44 +32,40 @@ namespace {
 
 namespace asio = boost::asio;
 
-// No destructive call is started so shortly before our lease may be somebody
-// else's.
+// No destructive call is started so shortly before our lease may be somebody else's.
 constexpr Duration kFenceMargin = std::chrono::seconds{1};
 constexpr Duration kStoresTimeout = std::chrono::minutes{2};
 // Two passes are never closer than this, whatever triggers them.
 constexpr Duration kPassGap{200};
 
-telemetry::SampleStoreOptions sample_options(const Options &options) {
+telemetry::SampleStoreOptions sample_options(const Options& options) {
   telemetry::SampleStoreOptions out;
   out.resolution = options.telemetry_resolution;
   return out;
 }
 
-std::string agent_user(const Options &options) {
-  const std::string &account = options.agent_service_account;
+std::string agent_user(const Options& options) {
+  const std::string& account = options.agent_service_account;
   const auto slash = account.find('/');
   if (slash == std::string::npos) {
-    return fmt::format("system:serviceaccount:{}:{}", options.namespace_name,
-                       account);
+    return fmt::format("system:serviceaccount:{}:{}", options.namespace_name, account);
   }
   return fmt::format("system:serviceaccount:{}:{}", account.substr(0, slash),
                      account.substr(slash + 1));
 }
 
-} // namespace
+}  // namespace
 
-// Everything the controller is made of, in the order of construction. Lives on
-// one thread; only decide() of a pass runs on `planning`, and the history
-// writes and reads on threads of its own. What these threads touch they own, or
-// it is immutable, or locks itself (Metrics, log).
+// Everything the controller is made of, in the order of construction. Lives on one thread; only
+// decide() of a pass runs on `planning`, and the history writes and reads on threads of its own.
+// What these threads touch they own, or it is immutable, or locks itself (Metrics, log).
 struct Program::Impl {
   explicit Impl(Options given) : options(std::move(given)) {}
   ~Impl();
-  Impl(const Impl &) = delete;
-  Impl &operator=(const Impl &) = delete;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
-  net::Context
-      context; // first: the sockets and timers of all others are gone before it
+  net::Context context;  // first: the sockets and timers of all others are gone before it
   Options options;
   SystemClock clock;
   Metrics metrics;
@@ -95,8 +91,7 @@ struct Program::Impl {
   std::optional<kube::TlsSource> server_tls;
   std::optional<net::Server> health_server, ingest_server;
   net::Signal pass_signal, end_signal, pass_ended;
-  bool pass_wanted = false, stopping = false, lost = false,
-       passes_running = false;
+  bool pass_wanted = false, stopping = false, lost = false, passes_running = false;
 
   bool may_act() const {
     return election->leading() && !stopping &&
@@ -108,13 +103,11 @@ struct Program::Impl {
   }
 
   // Of a machine whose NodePower says what it draws; others may draw anything.
-  std::optional<Milliwatts> machine_maximum(const std::string &node) {
+  std::optional<Milliwatts> machine_maximum(const std::string& node) {
     const auto machine = view->machine(node);
-    if (machine == nullptr)
-      return std::nullopt;
+    if (machine == nullptr) return std::nullopt;
     const auto model = models::model_of(machine->spec.model, Millicores{0});
-    return model.specified ? std::optional{model.curve.maximum()}
-                           : std::nullopt;
+    return model.specified ? std::optional{model.curve.maximum()} : std::nullopt;
   }
 
   Result<void> construct();
@@ -124,21 +117,19 @@ struct Program::Impl {
   net::Task<void> passes();
   net::Task<void> wait_for_end();
   void begin_stop();
-  void watch_signals(asio::signal_set &signals);
+  void watch_signals(asio::signal_set& signals);
   net::Task<void> stop();
   net::Task<int> run();
 };
 
-// Most of what runs never returns (watches, timers, a follower's election), and
-// after a lost lease nothing is waited for: run() leaves coroutines behind that
-// are in the middle of anything. They are destroyed here, while all that they
-// use is still there.
+// Most of what runs never returns (watches, timers, a follower's election), and after a lost lease
+// nothing is waited for: run() leaves coroutines behind that are in the middle of anything. They
+// are destroyed here, while all that they use is still there.
 Program::Impl::~Impl() {
   // Closing a connection cancels its handler, so the handlers must be there.
   ingest_server.reset();
   health_server.reset();
-  // Then no other thread has anything to hand back, and the coroutines that
-  // wait for one wait here.
+  // Then no other thread has anything to hand back, and the coroutines that wait for one wait here.
   planning.reset();
   history.reset();
   context.end();
@@ -146,48 +137,37 @@ Program::Impl::~Impl() {
 
 Result<void> Program::Impl::construct() {
   const auto executor = context.get_executor();
-  auto config = kube::find_config(
-      {.kubeconfig = options.kubeconfig, .context = options.context});
-  if (!config)
-    return config.error();
-  if (options.namespace_name.empty())
-    options.namespace_name = config->namespace_name;
+  auto config = kube::find_config({.kubeconfig = options.kubeconfig, .context = options.context});
+  if (!config) return config.error();
+  if (options.namespace_name.empty()) options.namespace_name = config->namespace_name;
   const kube::LeaseOptions lease{.identity = kube::make_identity(),
                                  .lease_duration = options.lease_duration,
                                  .renew_deadline = options.renew_deadline,
                                  .retry_period = options.retry_period};
-  if (auto good = kube::check(lease); !good)
-    return good.error();
+  if (auto good = kube::check(lease); !good) return good.error();
 
-  client = kube::make_client(
-      executor, *config,
-      {.user_agent = std::string("kwatt-controller/") + KWATT_VERSION,
-       .queries_per_second = options.client_qps,
-       .burst = options.client_burst},
-      clock);
+  client = kube::make_client(executor, *config,
+                             {.user_agent = std::string("kwatt-controller/") + KWATT_VERSION,
+                              .queries_per_second = options.client_qps,
+                              .burst = options.client_burst},
+                             clock);
   informers.emplace(*client, clock, metrics);
   other_kinds.emplace(*client, clock, metrics);
   samples.emplace(sample_options(options));
-  meters.emplace(
-      telemetry::MeterStoreOptions{.max_age = 3 * options.bmc_poll_interval});
-  drivers.emplace(
-      executor, *client, options.namespace_name, clock, options.bmc_allow,
-      reconcilers::DriverSettings{.stores = &informers->stores(),
-                                  .commands = options.bmc_commands});
-  view.emplace(
-      informers->stores(), *samples, clock,
-      reconcilers::ViewOptions{.own_node = options.node_name,
-                               .meters = &*meters},
-      [this](const std::string &address) { return drivers->problem(address); });
+  meters.emplace(telemetry::MeterStoreOptions{.max_age = 3 * options.bmc_poll_interval});
+  drivers.emplace(executor, *client, options.namespace_name, clock, options.bmc_allow,
+                  reconcilers::DriverSettings{.stores = &informers->stores(),
+                                              .commands = options.bmc_commands});
+  view.emplace(informers->stores(), *samples, clock,
+               reconcilers::ViewOptions{.own_node = options.node_name, .meters = &*meters},
+               [this](const std::string& address) { return drivers->problem(address); });
   view->watch(other_kinds->stores());
   events.emplace(
       executor, *client,
-      kube::EventRecorderOptions{.controller = "kwatt.dev/controller",
-                                 .instance = lease.identity},
+      kube::EventRecorderOptions{.controller = "kwatt.dev/controller", .instance = lease.identity},
       clock, metrics);
-  election.emplace(executor, *client,
-                   kube::Name{options.namespace_name, options.lease_name},
-                   lease, clock, metrics);
+  election.emplace(executor, *client, kube::Name{options.namespace_name, options.lease_name}, lease,
+                   clock, metrics);
 
   if (options.history_file.empty()) {
     log::info("no --history-file: no history is kept");
@@ -198,53 +178,44 @@ Result<void> Program::Impl::construct() {
     kept.csv_dir = options.history_csv_dir;
     history.emplace(std::move(kept), clock, metrics);
   }
-  history_feed.emplace(history ? &*history : nullptr, informers->stores().nodes,
-                       *samples, clock);
+  history_feed.emplace(history ? &*history : nullptr, informers->stores().nodes, *samples, clock);
 
   const reconcilers::Fence fence = [this] { return may_act(); };
   machines.emplace(
       *client, *view, *drivers, *meters,
-      reconcilers::MeterOptions{.interval = options.bmc_poll_interval}, *events,
-      metrics, fence,
+      reconcilers::MeterOptions{.interval = options.bmc_poll_interval}, *events, metrics, fence,
       reconcilers::MachineEvents{
-          .action_done =
-              [this](const std::string &policy, const std::string &sentence) {
-                pass->action_done(policy, sentence);
-              },
+          .action_done = [this](
+                             const std::string& policy,
+                             const std::string& sentence) { pass->action_done(policy, sentence); },
           .evicted =
-              [this](const std::string &node, const api::Operation &operation) {
+              [this](const std::string& node, const api::Operation& operation) {
                 std::map<std::string, std::string> owners;
-                for (const auto &pod :
-                     view->stores().pods.by_index(kube::kPodsByNode, node)) {
-                  if (pod->owner != nullptr)
-                    owners.emplace(pod->uid, pod->owner->uid);
+                for (const auto& pod : view->stores().pods.by_index(kube::kPodsByNode, node)) {
+                  if (pod->owner != nullptr) owners.emplace(pod->uid, pod->owner->uid);
                 }
-                migrations.evicting(operation.policy, node, operation.moves,
-                                    operation.reason, clock.now(), owners);
+                migrations.evicting(operation.policy, node, operation.moves, operation.reason,
+                                    clock.now(), owners);
               },
           .pass_wanted = [this] { want_pass(); },
           .decided =
-              [this](const std::string &node,
-                     const api::NodeDecision &decision) {
+              [this](const std::string& node, const api::NodeDecision& decision) {
                 history_feed->decided(node, decision);
               },
           .operation =
-              [this](const std::string &node, const api::Operation &operation,
-                     const reconcilers::OperationEvent &event) {
+              [this](const std::string& node, const api::Operation& operation,
+                     const reconcilers::OperationEvent& event) {
                 history_feed->operation(node, operation, event);
               }});
   machine_loop.emplace(
       executor,
-      kube::ControllerOptions{.name = "nodepower",
-                              .workers = options.machine_workers,
-                              .drain = options.shutdown_grace},
-      [this](std::string key) { return machines->reconcile(std::move(key)); },
-      clock, metrics);
+      kube::ControllerOptions{
+          .name = "nodepower", .workers = options.machine_workers, .drain = options.shutdown_grace},
+      [this](std::string key) { return machines->reconcile(std::move(key)); }, clock, metrics);
   pass.emplace(
       *planning, *client, *view, *machines, migrations, *events, metrics, fence,
-      [this](const std::string &node) { machine_loop->enqueue(node); },
-      reconcilers::PassOptions{.carbon_grams_per_kwh =
-                                   options.carbon_grams_per_kwh});
+      [this](const std::string& node) { machine_loop->enqueue(node); },
+      reconcilers::PassOptions{.carbon_grams_per_kwh = options.carbon_grams_per_kwh});
   reviewer.emplace(*client, clock);
   access.emplace(*client, clock);
   return {};
@@ -259,17 +230,14 @@ net::Handler Program::Impl::tls_handler() {
        .clock = clock,
        .metrics = metrics,
        .leading = [this] { return election->leading(); },
-       .first_sample =
-           [this](const std::string &node) { machine_loop->enqueue(node); },
-       .machine_maximum =
-           [this](const std::string &node) { return machine_maximum(node); }});
+       .first_sample = [this](const std::string& node) { machine_loop->enqueue(node); },
+       .machine_maximum = [this](const std::string& node) { return machine_maximum(node); }});
   std::vector<servers::Route> routes;
   if (history) {
     routes.push_back(
-        {servers::kHistoryPath, servers::history_handler({.tokens = *reviewer,
-                                                          .access = *access,
-                                                          .history = *history,
-                                                          .clock = clock})});
+        {servers::kHistoryPath,
+         servers::history_handler(
+             {.tokens = *reviewer, .access = *access, .history = *history, .clock = clock})});
   }
   return servers::routes(std::move(routes), std::move(ingest));
 }
@@ -280,50 +248,39 @@ Result<void> Program::Impl::start_servers() {
     return view->stores().ready() ? "" : "the caches are not filled yet";
   };
   health_server.emplace(
-      executor,
-      net::ServerOptions{.address = options.health.host,
-                         .port = options.health.port},
-      servers::health_handler(metrics,
-                              {.live = {{"ping", [] { return std::string(); }}},
-                               .ready = {{"caches", caches}}}));
-  if (auto started = health_server->start(); !started)
-    return started.error();
+      executor, net::ServerOptions{.address = options.health.host, .port = options.health.port},
+      servers::health_handler(metrics, {.live = {{"ping", [] { return std::string(); }}},
+                                        .ready = {{"caches", caches}}}));
+  if (auto started = health_server->start(); !started) return started.error();
 
   if (options.tls_cert_file.empty()) {
-    log::warn("no --tls-cert-file: agents cannot push samples, so frequency, "
-              "capping and the "
-              "utilization rules have no input");
+    log::warn(
+        "no --tls-cert-file: agents cannot push samples, so frequency, capping and the "
+        "utilization rules have no input");
     return {};
   }
   kube::Config files;
   files.client_certificate.file = options.tls_cert_file;
   files.client_key.file = options.tls_key_file;
   server_tls.emplace(files, clock);
-  if (auto loaded = server_tls->load(); !loaded)
-    return loaded.error();
-  ingest_server.emplace(executor,
-                        net::ServerOptions{.address = options.ingest.host,
-                                           .port = options.ingest.port,
-                                           .tls = true},
-                        tls_handler(),
-                        [this] { return server_tls->current(); });
-  if (auto started = ingest_server->start(); !started)
-    return started.error();
+  if (auto loaded = server_tls->load(); !loaded) return loaded.error();
+  ingest_server.emplace(
+      executor,
+      net::ServerOptions{.address = options.ingest.host, .port = options.ingest.port, .tls = true},
+      tls_handler(), [this] { return server_tls->current(); });
+  if (auto started = ingest_server->start(); !started) return started.error();
   return {};
 }
 
-// Events of the stores become keys of the machines' queue, or a wish for a
-// pass.
+// Events of the stores become keys of the machines' queue, or a wish for a pass.
 void Program::Impl::subscribe() {
   using NodeDelta = kube::Delta<api::Node>;
   using PodDelta = kube::Delta<api::Pod>;
-  informers->nodes().subscribe([this](const NodeDelta &delta) {
-    const auto &node = delta.now ? delta.now : delta.old;
-    if (!node)
-      return;
-    machine_loop->enqueue(node->meta.name, delta.initial
-                                               ? kube::kPriorityLow
-                                               : kube::kPriorityNormal);
+  informers->nodes().subscribe([this](const NodeDelta& delta) {
+    const auto& node = delta.now ? delta.now : delta.old;
+    if (!node) return;
+    machine_loop->enqueue(node->meta.name,
+                          delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
     if (delta.type != NodeDelta::Type::updated ||
         delta.old->unschedulable != delta.now->unschedulable ||
         delta.old->taints != delta.now->taints ||
@@ -332,42 +289,34 @@ void Program::Impl::subscribe() {
       want_pass();
     }
   });
-  informers->machines().subscribe(
-      [this](const kube::Delta<api::NodePower> &delta) {
-        const auto &machine = delta.now ? delta.now : delta.old;
-        if (!machine)
-          return;
-        machine_loop->enqueue(machine->meta.name, delta.initial
-                                                      ? kube::kPriorityLow
-                                                      : kube::kPriorityNormal);
-      });
-  informers->policies().subscribe(
-      [this](const kube::Delta<api::EnergyPolicy> &delta) {
-        // A status of our own making is no news.
-        if (delta.type == kube::Delta<api::EnergyPolicy>::Type::updated &&
-            delta.old->meta.generation == delta.now->meta.generation &&
-            delta.old->meta.finalizers == delta.now->meta.finalizers &&
-            delta.old->meta.deletion_timestamp ==
-                delta.now->meta.deletion_timestamp) {
-          return;
-        }
-        want_pass();
-      });
-  informers->pods().subscribe([this](const PodDelta &delta) {
-    if (delta.type == PodDelta::Type::deleted) {
-      migrations.gone(*delta.old);
-      if (!delta.old->node_name.empty())
-        machine_loop->enqueue(delta.old->node_name);
+  informers->machines().subscribe([this](const kube::Delta<api::NodePower>& delta) {
+    const auto& machine = delta.now ? delta.now : delta.old;
+    if (!machine) return;
+    machine_loop->enqueue(machine->meta.name,
+                          delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
+  });
+  informers->policies().subscribe([this](const kube::Delta<api::EnergyPolicy>& delta) {
+    // A status of our own making is no news.
+    if (delta.type == kube::Delta<api::EnergyPolicy>::Type::updated &&
+        delta.old->meta.generation == delta.now->meta.generation &&
+        delta.old->meta.finalizers == delta.now->meta.finalizers &&
+        delta.old->meta.deletion_timestamp == delta.now->meta.deletion_timestamp) {
       return;
     }
-    if (!delta.now)
+    want_pass();
+  });
+  informers->pods().subscribe([this](const PodDelta& delta) {
+    if (delta.type == PodDelta::Type::deleted) {
+      migrations.gone(*delta.old);
+      if (!delta.old->node_name.empty()) machine_loop->enqueue(delta.old->node_name);
       return;
+    }
+    if (!delta.now) return;
     if (!delta.now->node_name.empty()) {
       migrations.bound(*delta.now);
       if (!delta.old || delta.old->node_name.empty()) {
         machine_loop->enqueue(delta.now->node_name,
-                              delta.initial ? kube::kPriorityLow
-                                            : kube::kPriorityNormal);
+                              delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
       }
     } else if (delta.now->scheduled == api::PodScheduled::unschedulable) {
       want_pass();
@@ -383,15 +332,13 @@ net::Task<void> Program::Impl::passes() {
     Duration due = kPassGap;
     try {
       due = co_await pass->run_once();
-    } catch (const std::exception &error) {
+    } catch (const std::exception& error) {
       // A bug must not end the loop; the next pass starts from the API again.
       log::error("a pass failed", {{"error", error.what()}});
-      metrics.add("kwatt_pass_failures_total", "Passes ended by an exception.",
-                  {});
+      metrics.add("kwatt_pass_failures_total", "Passes ended by an exception.", {});
     }
     const auto took = std::chrono::ceil<Duration>(clock.monotonic() - started);
-    if (stopping || lost)
-      break;
+    if (stopping || lost) break;
     co_await net::sleep(kPassGap);
     if (!pass_wanted && due > took + kPassGap) {
       co_await pass_signal.wait_for(due - took - kPassGap);
@@ -402,8 +349,7 @@ net::Task<void> Program::Impl::passes() {
 }
 
 net::Task<void> Program::Impl::wait_for_end() {
-  while (!stopping && !lost)
-    co_await end_signal.wait_for(std::chrono::hours{1});
+  while (!stopping && !lost) co_await end_signal.wait_for(std::chrono::hours{1});
 }
 
 void Program::Impl::begin_stop() {
@@ -412,33 +358,27 @@ void Program::Impl::begin_stop() {
   end_signal.notify_all();
 }
 
-void Program::Impl::watch_signals(asio::signal_set &signals) {
-  signals.async_wait(
-      [this, &signals](const boost::system::error_code &error, int number) {
-        if (error)
-          return;
-        if (stopping) {
-          log::warn("second signal: stopping at once", {{"signal", number}});
-          std::_Exit(1);
-        }
-        log::info("stopping", {{"signal", number}});
-        begin_stop();
-        watch_signals(signals);
-      });
+void Program::Impl::watch_signals(asio::signal_set& signals) {
+  signals.async_wait([this, &signals](const boost::system::error_code& error, int number) {
+    if (error) return;
+    if (stopping) {
+      log::warn("second signal: stopping at once", {{"signal", number}});
+      std::_Exit(1);
+    }
+    log::info("stopping", {{"signal", number}});
+    begin_stop();
+    watch_signals(signals);
+  });
 }
 
-// The reverse of the start: deciders, workers, lease, servers. The caches end
-// with the context.
+// The reverse of the start: deciders, workers, lease, servers. The caches end with the context.
 net::Task<void> Program::Impl::stop() {
-  while (passes_running)
-    co_await pass_ended.wait_for(options.shutdown_grace);
+  while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
   co_await drivers->close();
   events->stop();
-  if (!lost)
-    co_await election->release();
-  if (ingest_server)
-    co_await ingest_server->stop(options.shutdown_grace);
+  if (!lost) co_await election->release();
+  if (ingest_server) co_await ingest_server->stop(options.shutdown_grace);
   co_await health_server->stop(options.shutdown_grace);
   history_feed->energy(pass->take_energy());
 }
@@ -459,72 +399,63 @@ net::Task<int> Program::Impl::run() {
   informers->start(executor);
   other_kinds->start(executor);
   asio::co_spawn(executor, events->run(), asio::detached);
-  // Filling takes long where the API server does not answer; a stop is not to
-  // wait for it.
-  const auto filled =
-      co_await (informers->wait_until_ready(kStoresTimeout) || wait_for_end());
+  // Filling takes long where the API server does not answer; a stop is not to wait for it.
+  const auto filled = co_await (informers->wait_until_ready(kStoresTimeout) || wait_for_end());
   if (stopping) {
     co_await stop();
     log::info("stopped");
     co_return 0;
   }
-  if (const auto &ready = std::get<0>(filled); !ready) {
+  if (const auto& ready = std::get<0>(filled); !ready) {
     log::error("the caches did not fill", {{"error", ready.error()}});
     co_return 1;
   }
   subscribe();
-  asio::co_spawn(executor,
-                 history_feed->run([this] { return pass->take_energy(); }),
+  asio::co_spawn(executor, history_feed->run([this] { return pass->take_energy(); }),
                  asio::detached);
   log::info("caches filled", {{"nodes", view->stores().nodes.size()},
                               {"pods", view->stores().pods.size()},
                               {"policies", view->stores().policies.size()}});
-  asio::co_spawn(
-      executor,
-      election->run(
-          [this, executor] {
-            log::info("leading");
-            asio::co_spawn(executor, machine_loop->run(), asio::detached);
-            asio::co_spawn(executor, passes(), asio::detached);
-            informers->stores().nodes.for_each([this](const auto &node) {
-              machine_loop->enqueue(node->meta.name);
-            });
-          },
-          [this] {
-            log::error("leader election lost: nothing more is started");
-            lost = true;
-            pass_signal.notify_all();
-            end_signal.notify_all();
-          }),
-      asio::detached);
+  asio::co_spawn(executor,
+                 election->run(
+                     [this, executor] {
+                       log::info("leading");
+                       asio::co_spawn(executor, machine_loop->run(), asio::detached);
+                       asio::co_spawn(executor, passes(), asio::detached);
+                       informers->stores().nodes.for_each(
+                           [this](const auto& node) { machine_loop->enqueue(node->meta.name); });
+                     },
+                     [this] {
+                       log::error("leader election lost: nothing more is started");
+                       lost = true;
+                       pass_signal.notify_all();
+                       end_signal.notify_all();
+                     }),
+                 asio::detached);
   co_await wait_for_end();
   signals.cancel();
-  if (lost)
-    co_return 1;
+  if (lost) co_return 1;
   co_await stop();
   log::info("stopped");
   co_return 0;
 }
 
-Program::Program(Options options)
-    : impl_(std::make_unique<Impl>(std::move(options))) {}
+Program::Program(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Program::~Program() = default;
 
 int Program::run() {
-  Impl &self = *impl_;
+  Impl& self = *impl_;
   int status = 1;
   asio::co_spawn(self.context.get_executor(), self.run(),
-                 [&](const std::exception_ptr &error, int code) {
-                   if (!error)
-                     status = code;
+                 [&](const std::exception_ptr& error, int code) {
+                   if (!error) status = code;
                    // Whatever still waits (watches, timers) ends with the Impl.
                    self.context.stop();
-                   if (error)
-                     std::rethrow_exception(error);
+                   if (error) std::rethrow_exception(error);
                  });
   try {
     self.context.run();
-  } catch (const std::exception &error) {
+  } catch (const std::exception& error) {
     log::error("the controller failed", {{"error", error.what()}});
     return 1;
   }
@@ -532,8 +463,7 @@ int Program::run() {
 }
 
 void Program::stop() {
-  asio::post(impl_->context.get_executor(),
-             [self = impl_.get()] { self->begin_stop(); });
+  asio::post(impl_->context.get_executor(), [self = impl_.get()] { self->begin_stop(); });
 }
 
-} // namespace kwatt::controller
+}  // namespace kwatt::controller
