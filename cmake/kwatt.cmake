@@ -6,7 +6,6 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 
 option(KWATT_BENCH "Build the bench targets" OFF)
-option(KWATT_FUZZ "Build the fuzz targets instead of the tests (clang)" OFF)
 set(KWATT_SANITIZE "" CACHE STRING "Value of -fsanitize=, for example address,undefined")
 
 find_package(Threads REQUIRED)
@@ -45,10 +44,6 @@ if(KWATT_SANITIZE)
     target_compile_options(kwatt_flags INTERFACE -Wno-tsan)
   endif()
 endif()
-if(KWATT_FUZZ)
-  # Clang's warnings are not looked after: the compiler of everything else is GCC.
-  target_compile_options(kwatt_flags INTERFACE -fsanitize=fuzzer-no-link -Wno-error)
-endif()
 find_program(KWATT_MOLD mold)
 if(KWATT_MOLD)
   target_link_options(kwatt_flags INTERFACE -fuse-ld=mold)
@@ -56,9 +51,7 @@ endif()
 
 # ccache and precompiled headers work together only with these (ccache manual, "Precompiled headers").
 set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  add_compile_options(-fpch-preprocess)
-endif()
+add_compile_options(-fpch-preprocess)
 
 # kwatt_folder(planner DEPS api models LIBS fmt::fmt [ASIO]): the static library of one folder, from
 # all its .cpp files. ASIO: the folder speaks coroutines, so it shares the precompiled Asio headers.

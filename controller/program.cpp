@@ -33,8 +33,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// No destructive call is started so shortly before our lease may be somebody
-// else's.
+// No destructive call is started so shortly before our lease may be somebody else's.
 constexpr Duration kFenceMargin = std::chrono::seconds{1};
 constexpr Duration kStoresTimeout = std::chrono::minutes{2};
 // Two passes are never closer than this, whatever triggers them.
@@ -58,10 +57,9 @@ std::string agent_user(const Options& options) {
 
 }  // namespace
 
-// Everything the controller is made of, in the order of construction. Lives on
-// one thread; only decide() of a pass runs on `planning`, and the history
-// writes and reads on threads of its own. What these threads touch they own, or
-// it is immutable, or locks itself (Metrics, log).
+// Everything the controller is made of, in the order of construction. Lives on one thread; only
+// decide() of a pass runs on `planning`, and the history writes and reads on threads of its own.
+// What these threads touch they own, or it is immutable, or locks itself (Metrics, log).
 struct Program::Impl {
   explicit Impl(Options given) : options(std::move(given)) {}
   ~Impl();
@@ -125,16 +123,14 @@ struct Program::Impl {
   net::Task<int> run();
 };
 
-// Most of what runs never returns (watches, timers, a follower's election), and
-// after a lost lease nothing is waited for: run() leaves coroutines behind that
-// are in the middle of anything. They are destroyed here, while all that they
-// use is still there.
+// Most of what runs never returns (watches, timers, a follower's election), and after a lost lease
+// nothing is waited for: run() leaves coroutines behind that are in the middle of anything. They
+// are destroyed here, while all that they use is still there.
 Program::Impl::~Impl() {
   // Closing a connection cancels its handler, so the handlers must be there.
   ingest_server.reset();
   health_server.reset();
-  // Then no other thread has anything to hand back, and the coroutines that
-  // wait for one wait here.
+  // Then no other thread has anything to hand back, and the coroutines that wait for one wait here.
   planning.reset();
   history.reset();
   context.end();
@@ -265,8 +261,7 @@ Result<void> Program::Impl::start_servers() {
 
   if (options.tls_cert_file.empty()) {
     log::warn(
-        "no --tls-cert-file: agents cannot push samples, so frequency, "
-        "capping and the "
+        "no --tls-cert-file: agents cannot push samples, so frequency, capping and the "
         "utilization rules have no input");
     return {};
   }
@@ -283,8 +278,7 @@ Result<void> Program::Impl::start_servers() {
   return {};
 }
 
-// Events of the stores become keys of the machines' queue, or a wish for a
-// pass.
+// Events of the stores become keys of the machines' queue, or a wish for a pass.
 void Program::Impl::subscribe() {
   using NodeDelta = kube::Delta<api::Node>;
   using PodDelta = kube::Delta<api::Pod>;
@@ -389,8 +383,7 @@ void Program::Impl::watch_signals(asio::signal_set& signals) {
   });
 }
 
-// The reverse of the start: deciders, workers, lease, servers. The caches end
-// with the context.
+// The reverse of the start: deciders, workers, lease, servers. The caches end with the context.
 net::Task<void> Program::Impl::stop() {
   while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
@@ -418,8 +411,7 @@ net::Task<int> Program::Impl::run() {
   informers->start(executor);
   other_kinds->start(executor);
   asio::co_spawn(executor, events->run(), asio::detached);
-  // Filling takes long where the API server does not answer; a stop is not to
-  // wait for it.
+  // Filling takes long where the API server does not answer; a stop is not to wait for it.
   const auto filled = co_await (informers->wait_until_ready(kStoresTimeout) || wait_for_end());
   if (stopping) {
     co_await stop();
