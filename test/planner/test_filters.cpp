@@ -564,7 +564,7 @@ TEST_CASE("only awake nodes are destinations, and the sentence says why others a
   check({
       {"off", [](World& w) { w.node("n1").off(); }, "NodeAwake", "node n1 is off"},
       {"powering on", [](World& w) { w.node("n1").state(api::PowerState::PoweringOn); },
-       "NodeAwake", "powering on"},
+       "NodeAwake", "being switched on"},
       {"not ready", [](World& w) { w.node("n1").not_ready(); }, "NodeAwake", "not ready"},
       {"cordoned", [](World& w) { w.node("n1").cordoned(); }, "NodeAwake", "cordoned"},
       {"being emptied", [](World& w) { w.node("n1").operation(api::OperationKind::PowerOff); },
