@@ -38,6 +38,7 @@ std::string sentence_of(const FailedStore& failed) {
 std::vector<std::string> explain(const std::vector<FailedStore>& failed, const MachineState& now,
                                  const Original& original) {
   std::vector<std::string> sentences;
+  sentences.reserve(failed.size());
   for (const FailedStore& each : failed) {
     sentences.push_back(sentence_of(each) + range_of(each, now, original));
   }
@@ -61,6 +62,7 @@ std::vector<std::string> grouped(const std::vector<std::string>& sentences) {
     }
   }
   std::vector<std::string> result;
+  result.reserve(groups.size());
   for (const Group& group : groups) {
     result.push_back(group.more == 0
                          ? group.first

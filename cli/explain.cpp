@@ -44,6 +44,7 @@ std::vector<EventLine> event_lines(const std::vector<EventView>& events, std::si
                    [](const EventView* a, const EventView* b) { return a->last() > b->last(); });
   if (sorted.size() > limit) sorted.resize(limit);
   std::vector<EventLine> lines;
+  lines.reserve(sorted.size());
   for (const EventView* event : sorted) {
     lines.push_back(
         {event->last(), event->type, event->reason, event->action, event->note, event->count()});

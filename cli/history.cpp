@@ -83,8 +83,9 @@ kube::Task<Result<net::Response>> ask_directly(HistoryOptions options, std::stri
   }
   auto tls = tls_of(options.ca_file);
   if (!tls) co_return tls.error();
-  net::Client client(co_await asio::this_coro::executor, url->origin,
-                     [config = *tls] { return config; });
+  // Apart: GCC 12 copies the strings of a lambda bit by bit where its expression holds a co_await.
+  const auto executor = co_await asio::this_coro::executor;
+  net::Client client(executor, url->origin, [config = *tls] { return config; });
   net::Request request("GET", target);
   request.headers.set("Authorization", "Bearer " + token);
   net::Limits limits;

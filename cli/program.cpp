@@ -73,7 +73,7 @@ void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen) {
   add_version(app, chosen);
 }
 
-int perform(Work work, const kube::FindConfig& where, World& world) {
+int perform(const Work& work, const kube::FindConfig& where, World& world) {
   asio::io_context context(1);
   auto connection = world.connect(context.get_executor(), where, world.clock);
   if (!connection) {

@@ -134,10 +134,12 @@ kube::Task<Result<std::vector<T>>> read_all(Session& session, const kube::Resour
   co_return all;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define KWATT_CLI_READ(T)                                                                  \
   template kube::Task<Result<T>> read<T>(Session&, const kube::Resource&, kube::Name);     \
   template kube::Task<Result<std::vector<T>>> read_all<T>(Session&, const kube::Resource&, \
                                                           std::string, std::string);
+// NOLINTEND(bugprone-macro-parentheses)
 KWATT_CLI_READ(api::Node)
 KWATT_CLI_READ(api::Pod)
 KWATT_CLI_READ(api::NodePower)

@@ -107,7 +107,7 @@ OtherKinds::OtherKinds(kube::Client& client, const Clock& clock, Metrics& metric
     : impl_(std::make_unique<Impl>(client, clock, metrics)) {}
 OtherKinds::~OtherKinds() = default;
 
-void OtherKinds::start(boost::asio::any_io_executor executor) {
+void OtherKinds::start(const boost::asio::any_io_executor& executor) {
   boost::asio::co_spawn(executor, impl_->maintenance.run(), boost::asio::detached);
   boost::asio::co_spawn(executor, impl_->run(), boost::asio::detached);
 }

@@ -18,7 +18,7 @@ class OtherKinds {
 
   // Asks the API server now and then what it has, and watches that, in the background until the
   // executor ends. A kind that is gone counts as empty.
-  void start(boost::asio::any_io_executor executor);
+  void start(const boost::asio::any_io_executor& executor);
 
   const reconcilers::OtherStores& stores() const;
 

@@ -43,7 +43,7 @@ void TelemetryPoll::add(std::unique_ptr<PollSource> source) {
   sources_.push_back(std::move(source));
 }
 
-void TelemetryPoll::start(boost::asio::any_io_executor executor) {
+void TelemetryPoll::start(const boost::asio::any_io_executor& executor) {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     boost::asio::co_spawn(executor, run(i), boost::asio::detached);
   }

@@ -30,7 +30,7 @@ class TelemetryPoll {
   void add(std::unique_ptr<telemetry::PollSource> source);
   bool empty() const { return sources_.empty(); }
   // Starts a loop for each source, until the executor ends.
-  void start(boost::asio::any_io_executor executor);
+  void start(const boost::asio::any_io_executor& executor);
   // One fetch of one source, by its position; a loop does nothing else.
   net::Task<void> poll_once(std::size_t position);
 

@@ -47,8 +47,8 @@ telemetry::PrometheusServer server_of(const PrometheusOptions& options) {
 
 }  // namespace
 
-void add_sources(TelemetryPoll& poll, boost::asio::any_io_executor executor, const Options& options,
-                 kube::Client& client) {
+void add_sources(TelemetryPoll& poll, const boost::asio::any_io_executor& executor,
+                 const Options& options, kube::Client& client) {
   if (options.metrics_api) {
     poll.add(make_metrics_api_source(client, options.metrics_api_interval));
   }

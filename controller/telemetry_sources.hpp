@@ -8,8 +8,8 @@
 namespace kwatt::controller {
 
 // Adds them to `poll`; `client` outlives it. The options have been checked by parse_options().
-void add_sources(TelemetryPoll& poll, boost::asio::any_io_executor executor, const Options& options,
-                 kube::Client& client);
+void add_sources(TelemetryPoll& poll, const boost::asio::any_io_executor& executor,
+                 const Options& options, kube::Client& client);
 
 // The nodes of the cache under all their names.
 std::shared_ptr<const telemetry::NodeDirectory> node_directory(const reconcilers::Stores& stores);

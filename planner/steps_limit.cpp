@@ -81,8 +81,8 @@ Step give_up(const Context& context, Reason reason, std::string why) {
   return end_setting(ended, reason, std::move(message), true);
 }
 
-std::string why_not(const Context& context, std::string otherwise) {
-  return context.seen.bmc_error.empty() ? std::move(otherwise) : context.seen.bmc_error;
+std::string why_not(const Context& context, const std::string& otherwise) {
+  return context.seen.bmc_error.empty() ? otherwise : context.seen.bmc_error;
 }
 
 // The first write: the limit of before must be known, and ours must make sense beside it.

@@ -136,7 +136,7 @@ PolicyPass::PolicyPass(boost::asio::thread_pool& planning, kube::Client& client,
       metrics_(metrics),
       fence_(std::move(fence)),
       enqueue_(std::move(enqueue)),
-      options_(options) {}
+      options_(std::move(options)) {}
 
 void PolicyPass::action_done(const std::string& policy, const std::string& sentence) {
   last_actions_[policy] = sentence;

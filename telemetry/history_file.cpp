@@ -76,7 +76,7 @@ void rename_aside(const std::string& path) {
 
 }  // namespace
 
-Result<HistoryFile> HistoryFile::open(std::string path, std::int64_t max_bytes) {
+Result<HistoryFile> HistoryFile::open(const std::string& path, std::int64_t max_bytes) {
   std::string reason;
   for (int attempt = 0;; ++attempt) {
     HistoryFile file;

@@ -22,7 +22,7 @@ class HistoryFile {
   // PATH.aside (replacing an older one), and a new one is begun; set_aside() says why. Errors: io
   // (folder missing, no right, disk full); invalid_argument: a database of another program, which
   // is left alone.
-  static Result<HistoryFile> open(std::string path, std::int64_t max_bytes);
+  static Result<HistoryFile> open(const std::string& path, std::int64_t max_bytes);
   const std::string& set_aside() const { return set_aside_; }  // "": nothing was wrong
 
   // Writes rows[from] and as many after it as are good for one transaction, then trims; the index

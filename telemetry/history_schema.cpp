@@ -11,18 +11,18 @@ namespace {
 // milliseconds, all since 1970 UTC.
 constexpr std::string_view kVersion1[] = {
     "CREATE TABLE words (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE)",
-    "CREATE TABLE samples (minute INTEGER NOT NULL, node INTEGER NOT NULL, mean_mw INTEGER, "
-    "max_mw INTEGER, permille INTEGER NOT NULL, source INTEGER NOT NULL, "
-    "PRIMARY KEY (minute, node)) WITHOUT ROWID",
-    "CREATE TABLE decisions (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, node INTEGER NOT NULL, "
-    "policy INTEGER NOT NULL, action INTEGER NOT NULL, reason INTEGER NOT NULL, "
-    "message TEXT NOT NULL)",
-    "CREATE TABLE operations (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, node INTEGER NOT NULL, "
-    "policy INTEGER NOT NULL, operation TEXT NOT NULL, kind INTEGER NOT NULL, "
-    "phase INTEGER NOT NULL, reason INTEGER NOT NULL, message TEXT NOT NULL)",
-    "CREATE TABLE energy (hour INTEGER NOT NULL, node INTEGER NOT NULL, policy INTEGER NOT NULL, "
-    "actual_mj INTEGER NOT NULL, baseline_mj INTEGER NOT NULL, covered_ms INTEGER NOT NULL, "
-    "measured_ms INTEGER NOT NULL, PRIMARY KEY (hour, node, policy)) WITHOUT ROWID",
+    R"(CREATE TABLE samples (minute INTEGER NOT NULL, node INTEGER NOT NULL, mean_mw INTEGER,
+         max_mw INTEGER, permille INTEGER NOT NULL, source INTEGER NOT NULL,
+         PRIMARY KEY (minute, node)) WITHOUT ROWID)",
+    R"(CREATE TABLE decisions (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, node INTEGER NOT NULL,
+         policy INTEGER NOT NULL, action INTEGER NOT NULL, reason INTEGER NOT NULL,
+         message TEXT NOT NULL))",
+    R"(CREATE TABLE operations (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, node INTEGER NOT NULL,
+         policy INTEGER NOT NULL, operation TEXT NOT NULL, kind INTEGER NOT NULL,
+         phase INTEGER NOT NULL, reason INTEGER NOT NULL, message TEXT NOT NULL))",
+    R"(CREATE TABLE energy (hour INTEGER NOT NULL, node INTEGER NOT NULL, policy INTEGER NOT NULL,
+         actual_mj INTEGER NOT NULL, baseline_mj INTEGER NOT NULL, covered_ms INTEGER NOT NULL,
+         measured_ms INTEGER NOT NULL, PRIMARY KEY (hour, node, policy)) WITHOUT ROWID)",
 };
 // Asking and removing by time without reading whole tables.
 constexpr std::string_view kVersion2[] = {

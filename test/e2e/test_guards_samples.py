@@ -14,7 +14,7 @@ def push(case, machine, *milliwatts):
     """As the machine's agent would, one sample for each reading, a few milliseconds apart."""
     moment = datetime.datetime.now(datetime.timezone.utc)
     samples = [{"time": (moment + datetime.timedelta(milliseconds=i)).isoformat(timespec="milliseconds")[:23] + "Z",
-                "cpuBusyPermille": 50, "utilizationPermille": 50, "milliwatts": reading, "source": "rapl",
+                "cpuBusyPermille": 50, "utilizationPermille": 50, "milliwatts": reading, "source": "hwmon",
                 "mhz": 1000, "governor": "schedutil"} for i, reading in enumerate(milliwatts)]
     token = (case.site.directory / "room" / machine / "push.token").read_text()
     request = urllib.request.Request(

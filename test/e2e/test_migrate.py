@@ -55,8 +55,8 @@ def test_a_disruption_budget_blocks_a_drain_and_is_named(case):
     case.bed.kubectl("apply", "-f", "-", input=objects.disruption_budget(
         "guarded", {"app": "guarded"}, min_available=1, namespace=case.name))
     case.apply_policy(MIGRATE)
-    case.wait_reason(second, "PDBBlocked")
-    assert "guarded" in case.power(second)["decision"]["message"]
+    case.wait(lambda: case.reason(second) == "PDBBlocked" and "guarded" in case.power(second)["decision"]["message"], 20,
+              "PDBBlocked, and by which budget")
     case.stays(lambda: second in case.where("guarded"), 4, "the guarded pod")
     assert case.site.room.machine(second)["state"] == "On"
 

@@ -10,7 +10,8 @@ HERE = Path(__file__).resolve().parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-from on_bed import off_and_on_again  # noqa: E402
+from on_bed import off_and_on_again  # noqa: E402 (it makes the packages below known)
+from e2e.case import CHEAP_TO_BOOT, FAST, merged  # noqa: E402
 from lab.site import NAMESPACE, Site  # noqa: E402
 
 PASSWORD = "pdu-pass-4711"
@@ -63,6 +64,9 @@ def test_a_machine_goes_off_and_comes_back_through_the_program(site, program):
 
 
 def test_a_name_that_the_operator_did_not_give_is_no_driver(site):
-    site.add_machine("stranger", bmc="lab", labels={"case": "pdu"})
+    site.add_machine("stranger", bmc=None, labels={"case": "stranger"}, model=CHEAP_TO_BOOT)
+    site.bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "EnergyPolicy", "metadata": {"name": "stranger"},
+                         "spec": merged(FAST, {"nodeSelector": {"matchLabels": {"case": "stranger"}},
+                                               "powerOff": {"minAwake": 0}})})
     site.bed.api.patch("NodePower", "stranger", {"spec": {"bmc": {"address": "command:sh"}}})
     site.wait(lambda: site.machine_power("stranger").get("decision", {}).get("reason") == "NoDriver", 20, "NoDriver")

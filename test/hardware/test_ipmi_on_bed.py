@@ -78,7 +78,7 @@ def test_a_machine_is_measured_and_capped_through_dcmi_and_released(site, tmp_pa
         sim.set_watts("draw", 400)
         machine, = case.add_machines(1, bmc=None, model=LAB_MODEL, rapl=False, hwmon=False)
         site.bed.api.patch("NodePower", machine, {"spec": {"bmc": create_secret(site, sim)}})
-        case.wait(lambda: case.power(machine).get("wattsSource") == "ipmi", 40, "a reading")
+        case.wait(lambda: case.power(machine).get("power", {}).get("meter") == "ipmi", 40, "a reading")
         assert case.power(machine)["watts"] == 400
         case.apply_policy(CAPPING)
         case.wait(lambda: sim.limit() == (324, True), 60, "the limit in the management controller")
