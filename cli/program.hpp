@@ -38,7 +38,7 @@ struct World {
 int run(const std::vector<std::string>& arguments, World& world);
 
 // Connects and runs `work` to its end; errors go to world.err.
-int perform(Work work, const kube::FindConfig& where, World& world);
+int perform(const Work& work, const kube::FindConfig& where, World& world);
 
 // All verbs and global options on `app`; for run() and for the completion.
 void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen);
