@@ -116,9 +116,12 @@ CapFacts cap_facts(const NodeView& node, api::CapMethod method) {
   const api::Operation& operation = node.operation();
   if (!operation.id.empty() && operation.kind == api::OperationKind::SetCap) {
     const std::int64_t coming = operation.request.power_cap_watts.value_or(facts.maximum);
-    facts.bound = std::max(facts.bound, std::min(coming, facts.maximum));
+    facts.settled = std::min(coming, facts.maximum);
+    facts.bound = std::max(facts.bound, facts.settled);
+  } else {
+    facts.settled = facts.bound;
   }
-  if (!draws_power(node)) facts.bound = 0;
+  if (!draws_power(node)) facts.bound = facts.settled = 0;
   return facts;
 }
 

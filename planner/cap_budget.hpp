@@ -20,6 +20,9 @@ struct CapFacts {
   // An upper bound of what the machine draws now and until the next pass: a cap counts only once
   // agent or BMC have confirmed it; while an operation changes it, the higher value counts.
   std::int64_t bound = 0;
+  // What the bound will be when the operation that changes the cap now has ended; else the bound.
+  // Shares are made of it: made of bounds, they would swing with every operation under way.
+  std::int64_t settled = 0;
 };
 // Auto is the BMC where it is known to take a limit, else the agent. A limit that others have set
 // at the BMC is the upper end of the range: ours would lift it.

@@ -215,7 +215,7 @@ class CappingLever {
     left -= asleep;
     for (const Seen& seen : nodes_) {
       if (seen.refusal || seen.facts.cap_max <= 0) {
-        left -= seen.facts.bound;
+        left -= seen.facts.settled;
         continue;
       }
       seen_by_name[seen.node->name()] = &seen;

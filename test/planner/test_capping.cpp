@@ -283,6 +283,26 @@ TEST_CASE("budget: lowered first; raised only when the others are confirmed") {
   CHECK(more.value_or(150) + *a->watts <= 250);
 }
 
+TEST_CASE("budget: shares do not swing while a cap is on its way") {
+  World w;
+  with_agent(w.node("a")).utilization(90, 130);
+  with_agent(w.node("b")).utilization(90, 130);
+  const api::EnergyPolicySpec spec = capping_policy(240);
+  // a has been told 120 W and has not confirmed it; b's share is what it will be then.
+  w.node("a").operation(api::OperationKind::SetCap, "WaitApplied");
+  w.node("a").machine().status.operation.request.power_cap_watts = 120;
+  planner::Plan plan = plan_of(w, spec);
+  const SetCap* b = find_action<SetCap>(plan.actions, "b");
+  REQUIRE(b != nullptr);
+  CHECK(b->watts == 120);
+  CHECK(plan.actions[0].reason == planner::Reason::PowerHigh);
+  // Being raised: the others have been lowered for it, and stay so.
+  w.node("a").machine().status.operation.request.power_cap_watts = 100;
+  budgeted(w.node("b"), 140);
+  plan = plan_of(w, spec);
+  CHECK(find_action<SetCap>(plan.actions, "b") == nullptr);
+}
+
 TEST_CASE("budget: below the sum of the least caps it says OverBudget and caps as low as it may") {
   World w;
   with_agent(w.node("a")).utilization(90, 140);
