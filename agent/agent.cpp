@@ -17,6 +17,8 @@ namespace kwatt::agent {
 namespace {
 
 constexpr const char* kFieldManager = "kwatt-agent";
+// Machines whose draw outside the packages can be measured have been by then.
+constexpr Duration kMeasurePatience = std::chrono::seconds{30};
 // Who undoes a setting sooner than this after it was set would undo it again.
 constexpr Duration kUndoneWithin = std::chrono::minutes{1};
 // The first report waits for so many samples, so that it has readings.
@@ -218,7 +220,10 @@ kube::Task<void> Agent::apply() {
 }
 
 Plan Agent::plan(const DesiredSettings& desired, bool cap_changed) const {
-  return make_plan({desired, state_, *original_, held_, cap_changed, shown_preference_});
+  const bool measuring =
+      !state_.non_package && clock_.monotonic() - original_found_at_ < kMeasurePatience;
+  return make_plan({desired, state_, *original_, held_, cap_changed, shown_preference_,
+                    found_held_ && measuring});
 }
 
 // The kernel may call a preference that was stored as a number by a name of its own.
@@ -333,6 +338,7 @@ kube::Task<bool> Agent::load_original() {
     StoredOriginal found = from_report(stored, state_);
     held_ = found.held ? *found.held : difference(state_, found.original);
     found_held_ = held_.any();
+    original_found_at_ = clock_.monotonic();
     original_ = std::move(found.original);
     stored_ = original_;
     log::info("original settings of an earlier run of this boot found",

@@ -211,7 +211,9 @@ class Planner {
       std::vector<hardware::AttributeWrite> writes;
       if (take == Take::desired) {
         const std::int64_t slack = input_.cap_changed ? 0 : hardware::kLimitTolerance_uw;
-        writes = hardware::limit_changes(zone, share_uw, true, slack);
+        const bool keep = input_.limits_only_fall && zone.enabled;
+        const std::int64_t limit_uw = keep ? std::min(share_uw, zone.limit_uw) : share_uw;
+        writes = hardware::limit_changes(zone, limit_uw, true, slack);
       }
       const bool owed = input_.held.owed.owes(zone.id);
       if (owed_take(take, owed) == Take::original) {

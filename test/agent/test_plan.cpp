@@ -218,6 +218,22 @@ TEST_CASE("the original preference comes back with the original governor") {
   CHECK_FALSE(bench.held.any());
 }
 
+TEST_CASE("a predecessor's cap is not lifted before the draw outside the packages is known") {
+  Bench bench{FakeMachine{.packages = 2}};
+  const DesiredSettings cap = want(std::nullopt, std::nullopt, std::nullopt, 300);
+  bench.non_package = watts(100);
+  REQUIRE(bench.apply(cap).empty());
+  bench.non_package.reset();  // a new agent has not measured yet: 150 W each would be too much
+  const MachineState now = bench.state();
+  PlanInput input{cap, now, bench.original, bench.held, true};
+  CHECK(make_plan(input).writes.size() == 2);
+  input.limits_only_fall = true;
+  CHECK(make_plan(input).writes.empty());
+  const DesiredSettings lower = want(std::nullopt, std::nullopt, std::nullopt, 180);
+  const PlanInput less{lower, now, bench.original, bench.held, true, {}, true};
+  CHECK(make_plan(less).writes.size() == 2);
+}
+
 TEST_CASE("the cap counts what is drawn outside the packages") {
   Bench bench{FakeMachine{.packages = 2}};
   bench.non_package = watts(100);

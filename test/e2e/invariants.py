@@ -208,7 +208,8 @@ def watts_violations(sight, kept):
             kept.add(key)
         elif key in kept:
             out.append((nodes[0], f"b: caps in force and maxima of policy {name} make {bound:.0f} W, budgetWatts is {budget}: "
-                                  + ", ".join(f"{n} {sight.most_watts.get(n, 0):.0f}" for n in nodes)))
+                                  + ", ".join(f"{n} {sight.most_watts.get(n, 0):.0f}" for n in nodes)
+                        + f" at {sight.time:.3f}"))
     return out
 
 

@@ -32,6 +32,8 @@ def impatient(tmp_path, monkeypatch, request):
             print(case.story())
         violations = observer.take_violations(case.machines)
         observer.stop()
+        if violations:
+            print(site.controller.log_tail(300))
         assert not violations, "\n".join(violations)
 
 
@@ -67,6 +69,12 @@ def caps(case, machines):
     return [status.get(m, {}).get("report", {}).get("effectiveCapWatts", 0) for m in machines]
 
 
+def within_budget(case, machines):
+    """What the packages do not measure moves by some watts with the load, and the agents follow it within a second; the
+    observer has its own tolerance for that."""
+    case.wait(lambda: sum(caps(case, machines)) <= BUDGET, 10, f"the caps to be within {BUDGET} W: {caps(case, machines)}")
+
+
 def test_caps_of_a_budget_outlive_agents_and_controller_and_other_caps_do_not(impatient):
     case = impatient
     shared = case.add_machines(3, model=LAB_MODEL, labels={"group": "shared"})
@@ -81,7 +89,7 @@ def test_caps_of_a_budget_outlive_agents_and_controller_and_other_caps_do_not(im
     case.apply_policy(CAPPING | {"nodeSelector": {"matchLabels": {"group": "alone"}}}, name=f"{case.name}-alone")
     case.wait(lambda: all(caps(case, case.machines)), 40, "every machine to be capped")
     case.wait(lambda: not any(case.power(m).get("operation", {}).get("id") for m in case.machines), 20, "calm")
-    assert sum(caps(case, shared)) <= BUDGET
+    within_budget(case, shared)
     for machine in shared:
         assert request_of(case, machine)["keepCap"] is True
     assert "keepCap" not in request_of(case, alone)
@@ -108,7 +116,7 @@ def test_caps_of_a_budget_outlive_agents_and_controller_and_other_caps_do_not(im
     meter.stop()
     assert meter.looks > 50
     assert not meter.lost, f"a cap of the budget was lifted: {meter.lost[:5]}"
-    assert sum(caps(case, shared)) <= BUDGET
+    within_budget(case, shared)
     # A deleted policy gives its caps back, those of a budget, too.
     case.bed.kubectl("delete", "energypolicy", case.name, f"{case.name}-alone", "--timeout=60s", timeout=70)
     for machine in shared:
