@@ -172,5 +172,7 @@ TEST_CASE("TLS: inline texts need no file, and none at all is fine") {
   TlsSource source(config, clock);
   REQUIRE(source.load().has_value());
   CHECK(source.current().ca_pem == authority.ca_pem());
-  CHECK(TlsSource(Config{}, clock).load().has_value());
+  // Named: GCC 12 at -O2 takes the members of a temporary for uninitialized.
+  const Config nothing;
+  CHECK(TlsSource(nothing, clock).load().has_value());
 }
