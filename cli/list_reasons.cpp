@@ -48,10 +48,7 @@ int print(std::ostream& out, Format format) {
     list.reasons.push_back({reason, std::string(text.because), std::string(text.change)});
     table.add({reason, std::string(text.because), std::string(text.change)});
   }
-  const std::string json = api::encode(api::type_of<ReasonList>(), &list);
-  if (format == Format::table) out << table.text();
-  if (format == Format::json) out << pretty_json(json);
-  if (format == Format::yaml) out << yaml_of(json);
+  out << shown(format, table.text(), api::encode(api::type_of<ReasonList>(), &list));
   return kDone;
 }
 

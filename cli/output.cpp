@@ -69,6 +69,18 @@ std::size_t width(std::string_view text) {
 
 }  // namespace
 
+std::string shown(Format format, const std::string& table, const std::string& json) {
+  switch (format) {
+    case Format::json:
+      return pretty_json(json);
+    case Format::yaml:
+      return yaml_of(json);
+    case Format::table:
+      break;
+  }
+  return table;
+}
+
 void add_format(CLI::App& verb, Format& format) {
   verb.add_option_function<std::string>(
           "-o,--output",

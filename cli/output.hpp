@@ -17,6 +17,8 @@ void add_format(CLI::App& verb, Format& format);
 // JSON as written by api::encode(), indented; or the same as YAML. Both end with a newline.
 std::string pretty_json(const std::string& json);
 std::string yaml_of(const std::string& json);
+// `table` and `json` as asked for; a table is shown as it is.
+std::string shown(Format format, const std::string& table, const std::string& json);
 
 // Columns of equal width, three spaces apart, as kubectl prints them.
 class Table {

@@ -17,17 +17,8 @@ kube::Task<Result<int>> status(Session& session, Options options) {
   auto machines = co_await read_all<api::NodePower>(session, kube::resources::node_powers());
   if (!machines) co_return machines.error();
   const Overview overview = overview_of(*policies, *machines);
-  switch (options.format) {
-    case Format::table:
-      session.out << table_of(overview, options.nodes, session.clock.now());
-      break;
-    case Format::json:
-      session.out << pretty_json(json_of(overview));
-      break;
-    case Format::yaml:
-      session.out << yaml_of(json_of(overview));
-      break;
-  }
+  session.out << shown(options.format, table_of(overview, options.nodes, session.clock.now()),
+                       json_of(overview));
   co_return kDone;
 }
 

@@ -35,17 +35,8 @@ std::string json_of(const std::string& node, const WakeTestView& view, TimePoint
 
 void show(Session& session, const Options& options, const std::string& node,
           const WakeTestView& view, TimePoint begun) {
-  switch (options.format) {
-    case Format::table:
-      session.out << view.sentence << "\n";
-      break;
-    case Format::json:
-      session.out << pretty_json(json_of(node, view, begun, session.clock.now()));
-      break;
-    case Format::yaml:
-      session.out << yaml_of(json_of(node, view, begun, session.clock.now()));
-      break;
-  }
+  session.out << shown(options.format, view.sentence + "\n",
+                       json_of(node, view, begun, session.clock.now()));
 }
 
 kube::Task<Result<int>> wait(Session& session, Options options, std::string node,

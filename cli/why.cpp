@@ -162,17 +162,8 @@ kube::Task<Result<int>> why(Session& session, Options options) {
   if (!subject) co_return subject.error();
   auto explanation = co_await explanation_of(session, std::move(*subject));
   if (!explanation) co_return explanation.error();
-  switch (options.format) {
-    case Format::table:
-      session.out << text_of(*explanation, session.clock.now());
-      break;
-    case Format::json:
-      session.out << pretty_json(json_of(*explanation));
-      break;
-    case Format::yaml:
-      session.out << yaml_of(json_of(*explanation));
-      break;
-  }
+  session.out << shown(options.format, text_of(*explanation, session.clock.now()),
+                       json_of(*explanation));
   co_return kDone;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "net/run.hpp"
+#include "telemetry/dropped.hpp"
 
 namespace kwatt::controller {
 namespace {
@@ -107,8 +108,7 @@ void TelemetryPoll::take(const PollSource& source, const Fetched& fetched, TimeP
     if (newest && reading.sample.at < *newest + kSameMeasurement) continue;
     const auto maximum = maximum_(reading.node);
     if (const auto refusal = samples_.add(reading.node, reading.sample, now, maximum)) {
-      metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                   {{"reason", std::string(telemetry::to_string(*refusal))}});
+      telemetry::count_dropped(metrics_, *refusal);
     } else {
       ++taken;
     }

@@ -37,6 +37,11 @@ class AttributeFile:
             os.ftruncate(self._fd, len(data))
         self._text = text
 
+    def settle(self, text: str) -> None:
+        """As put(), unless somebody has written since the last look: what a kernel stores, it does not lose."""
+        if text != self._text and os.pread(self._fd, 4096, 0) == self._text.encode():
+            self.put(text)
+
     def reset(self, text: str) -> None:
         """As put(), whatever somebody else may have written since the last look."""
         data = text.encode()

@@ -69,7 +69,7 @@ class SysfsTree:
             self._machine.changed()
             # One write can change what another attribute shows (a maximum pushes the minimum down).
             for attribute, _, show in self._inputs:
-                attribute.put(show())
+                attribute.settle(show())
         return changed
 
     def publish(self) -> None:

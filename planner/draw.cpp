@@ -5,6 +5,7 @@
 
 #include "planner/levers.hpp"
 #include "planner/request.hpp"
+#include "planner/requested_cpu.hpp"
 
 namespace kwatt::planner {
 namespace {
@@ -49,10 +50,7 @@ const api::AgentReport* fresh_report(const NodeView& node, TimePoint now) {
 
 // What its pods have asked for.
 Permille requested_load(const NodeView& node) {
-  std::int64_t requested = 0;
-  for (const auto& pod : node.pods) {
-    if (!pod->terminal()) requested += pod->spec->requests.cpu.count();
-  }
+  const std::int64_t requested = requested_cpu(node).count();
   const std::int64_t all = std::max<std::int64_t>(1, node.node->allocatable.cpu.count());
   return Permille{std::min<std::int64_t>(1000, requested * 1000 / all)};
 }

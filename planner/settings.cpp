@@ -6,19 +6,12 @@
 
 #include "planner/destinations.hpp"
 #include "planner/request.hpp"
+#include "planner/requested_cpu.hpp"
 
 namespace kwatt::planner {
 namespace {
 
 using PodPtr = std::shared_ptr<const api::Pod>;
-
-std::int64_t requested_cpu(const NodeView& node) {
-  std::int64_t sum = 0;
-  for (const PodPtr& pod : node.pods) {
-    if (!pod->terminal()) sum += pod->spec->requests.cpu.count();
-  }
-  return sum;
-}
 
 bool smaller(const PodPtr& a, const PodPtr& b) {
   const auto x = a->spec->requests.cpu, y = b->spec->requests.cpu;
@@ -72,7 +65,7 @@ Relief relieve(Pass& pass, const Candidates& candidates, const NodeView& node, P
                Permille excess, std::size_t max_pods, std::vector<Destination>& destinations,
                Permille limit) {
   Relief relief;
-  const std::int64_t requested = requested_cpu(node);
+  const std::int64_t requested = requested_cpu(node).count();
   const std::int64_t capacity = node.node->allocatable.cpu.count();
   std::vector<PodPtr> movable;
   for (const PodPtr& pod : node.pods) {

@@ -28,6 +28,8 @@ struct EvictionResult {
 struct SeenLimit {
   std::int64_t watts = 0, lowest = 0, highest = 0;
 };
+// Into the status, as what the BMC has in force and takes.
+void take_in(const SeenLimit& seen, api::BmcStatus& bmc);
 struct Observation {
   TimePoint now;
   const NodeView* node = nullptr;  // never null

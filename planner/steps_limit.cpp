@@ -9,6 +9,17 @@
 #include "base/backoff.hpp"
 #include "planner/steps_common.hpp"
 
+namespace kwatt::planner {
+
+void take_in(const SeenLimit& seen, api::BmcStatus& bmc) {
+  bmc.power_limit = true;
+  bmc.effective_cap_watts = seen.watts;
+  bmc.cap_min_watts = seen.lowest;
+  bmc.cap_max_watts = seen.highest;
+}
+
+}  // namespace kwatt::planner
+
 namespace kwatt::planner::steps {
 namespace {
 
@@ -28,13 +39,6 @@ Goal goal_of(const Context& context) {
 
 std::string text_of(std::int64_t watts) {
   return watts > 0 ? fmt::format("{} W", watts) : "none";
-}
-
-void take_in(const SeenLimit& seen, api::BmcStatus& bmc) {
-  bmc.power_limit = true;
-  bmc.effective_cap_watts = seen.watts;
-  bmc.cap_min_watts = seen.lowest;
-  bmc.cap_max_watts = seen.highest;
 }
 
 void forget_ours(api::BmcStatus& bmc) {

@@ -6,6 +6,8 @@
 #include "base/log.hpp"
 #include "planner/levers.hpp"
 #include "reconcilers/bmc_calls.hpp"
+#include "reconcilers/machine_power.hpp"
+#include "telemetry/dropped.hpp"
 
 namespace kwatt::reconcilers {
 namespace {
@@ -17,12 +19,6 @@ using planner::NodeView;
 // limit for its limit (a firmware update may bring one).
 constexpr Duration kLongestPause = std::chrono::minutes{30};
 constexpr Duration kLimitPollWithout = std::chrono::minutes{10};
-
-// "redfish" of redfish+https://…
-std::string source_of(const NodePower& machine) {
-  const std::string& address = machine.spec.bmc.address;
-  return address.substr(0, address.find_first_of("+:"));
-}
 
 // Does anybody but the BMC measure what the whole machine draws, so that it need not be asked?
 bool measured_otherwise(const NodeView& node, TimePoint now) {
@@ -90,10 +86,7 @@ bool BmcMeter::keep(const NodeView& node, Milliwatts power) {
   const auto maximum =
       node.model.specified ? std::optional{node.model.curve.maximum()} : std::nullopt;
   const auto refusal = samples_.add(node.name(), sample, sample.at, maximum);
-  if (refusal) {
-    metrics_.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                 {{"reason", std::string(telemetry::to_string(*refusal))}});
-  }
+  if (refusal) telemetry::count_dropped(metrics_, *refusal);
   return !refusal;
 }
 
@@ -102,11 +95,7 @@ kube::Task<void> BmcMeter::read_limit(std::shared_ptr<hardware::PowerDriver> dri
   const auto limit = co_await driver->power_limit();
   due.limit = clock_.monotonic() + options_.interval;
   if (limit) {
-    const planner::SeenLimit seen = seen_of(*limit);
-    bmc.power_limit = true;
-    bmc.effective_cap_watts = seen.watts;
-    bmc.cap_min_watts = seen.lowest;
-    bmc.cap_max_watts = seen.highest;
+    planner::take_in(seen_of(*limit), bmc);
   } else if (limit.error().code == ErrorCode::unsupported) {
     bmc.power_limit = false;
     due.limit = clock_.monotonic() + kLimitPollWithout;
@@ -115,7 +104,7 @@ kube::Task<void> BmcMeter::read_limit(std::shared_ptr<hardware::PowerDriver> dri
 
 bool BmcMeter::note(const NodePower& machine, const Result<void>& result, Due& due) {
   metrics_.add("kwatt_bmc_readings_total", "Readings asked of BMCs, by result.",
-               {{"source", source_of(machine)}, {"result", result ? "ok" : "failed"}});
+               {{"source", bmc_protocol(machine)}, {"result", result ? "ok" : "failed"}});
   due.failures = result ? 0 : due.failures + 1;
   Duration pause = options_.interval;
   if (!result) {

@@ -16,14 +16,17 @@ std::string meter_name(const planner::NodeView& node, std::string_view meter) {
   if (node.machine != nullptr) {
     const std::string& by_agent = node.machine->status.report.watts_source;
     if (meter == planner::kAgentMeter && !by_agent.empty() && by_agent != "none") return by_agent;
-    // "redfish" of redfish+https://…
-    const std::string& address = node.machine->spec.bmc.address;
-    if (meter == planner::kBmcMeter) return address.substr(0, address.find_first_of("+:"));
+    if (meter == planner::kBmcMeter) return bmc_protocol(*node.machine);
   }
   return std::string(meter);
 }
 
 }  // namespace
+
+std::string bmc_protocol(const api::NodePower& machine) {
+  const std::string& address = machine.spec.bmc.address;
+  return address.substr(0, address.find_first_of("+:"));
+}
 
 api::MachinePower machine_power(const planner::NodeView& node, TimePoint now) {
   const planner::Draw draw = planner::draw_of(node, now);

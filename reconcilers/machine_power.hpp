@@ -5,6 +5,9 @@
 
 namespace kwatt::reconcilers {
 
+// By which protocol its BMC is reached: "redfish" of redfish+https://…
+std::string bmc_protocol(const api::NodePower& machine);
+
 api::MachinePower machine_power(const planner::NodeView& node, TimePoint now);
 
 // Is this power worth a write of its own, `since` the last one? What somebody acts on at once: from

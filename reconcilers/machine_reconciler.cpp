@@ -7,6 +7,7 @@
 #include "api/decode.hpp"
 #include "api/encode.hpp"
 #include "api/patch.hpp"
+#include "api/state_words.hpp"
 #include "base/backoff.hpp"
 #include "base/log.hpp"
 #include "reconcilers/decisions.hpp"
@@ -28,26 +29,6 @@ using planner::NodeView;
 // How often a machine that is not Ready and has no operation is asked for its power state.
 constexpr Duration kPollInterval = std::chrono::seconds{30};
 constexpr Duration kAnyWhile = std::chrono::hours{24};  // longer than anything is waited for
-
-std::string_view kind_word(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::PowerOff:
-      return "PowerOff";
-    case OperationKind::PowerOn:
-      return "PowerOn";
-    case OperationKind::Migrate:
-      return "Migrate";
-    case OperationKind::SetFrequency:
-      return "SetFrequency";
-    case OperationKind::SetCap:
-      return "SetCap";
-    case OperationKind::Release:
-      return "Release";
-    case OperationKind::None:
-      break;
-  }
-  return "None";
-}
 
 void merge_decision(const api::NodeDecision& wanted, TimePoint now, api::NodeDecision& decision) {
   if (says_the_same(decision, wanted)) return;
@@ -171,18 +152,19 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile_known(
     const api::Operation& operation = machine->status.operation;
     log::info("operation started", {{"node", machine->meta.name},
                                     {"operation", operation.id},
-                                    {"kind", kind_word(operation.kind)},
+                                    {"kind", api::to_string(operation.kind)},
                                     {"reason", operation.reason},
                                     {"policy", operation.policy},
                                     {"pods", operation.moves.size()}});
-    metrics_.add("kwatt_operations_started_total", "Operations committed, by kind.",
-                 {{"kind", std::string(kind_word(operation.kind))}, {"reason", operation.reason}});
+    metrics_.add(
+        "kwatt_operations_started_total", "Operations committed, by kind.",
+        {{"kind", std::string(api::to_string(operation.kind))}, {"reason", operation.reason}});
     tell(*machine, false, operation.reason, operation.kind,
-         fmt::format("{} ({}, policy {}): {}", kind_word(operation.kind), operation.reason,
+         fmt::format("{} ({}, policy {}): {}", api::to_string(operation.kind), operation.reason,
                      operation.policy, machine->status.decision.message));
     if (callbacks_.operation) {
-      const OperationEvent event{std::string(kind_word(operation.kind)), "begun", operation.reason,
-                                 machine->status.decision.message};
+      const OperationEvent event{std::string(api::to_string(operation.kind)), "begun",
+                                 operation.reason, machine->status.decision.message};
       callbacks_.operation(machine->meta.name, operation, event);
     }
   }
@@ -365,7 +347,7 @@ void MachineReconciler::tell(const NodePower& machine, bool warning, std::string
                                         machine.meta.uid};
   event.warning = warning;
   event.reason = std::move(reason);
-  event.action = kind_word(kind);
+  event.action = api::to_string(kind);
   event.note = std::move(note);
   events_.record(std::move(event));
 }
@@ -373,7 +355,7 @@ void MachineReconciler::tell(const NodePower& machine, bool warning, std::string
 void MachineReconciler::announce(const NodePower& machine, const api::Operation& operation,
                                  const planner::Step& step) {
   const std::string& name = machine.meta.name;
-  const std::string kind(kind_word(operation.kind));
+  const std::string kind(api::to_string(operation.kind));
   const std::string reason(api::to_string(step.reason));
   log::write(step.failed ? log::Level::warn : log::Level::info,
              step.finished ? "operation finished" : "operation",

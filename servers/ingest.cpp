@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "telemetry/dropped.hpp"
 #include "telemetry/ingest_format.hpp"
 #include "telemetry/scaphandre.hpp"
 
@@ -75,8 +76,7 @@ void take(IngestDependencies& self, const Push& push) {
   std::size_t taken = 0;
   for (const telemetry::Sample& sample : push.samples) {
     if (const auto refusal = self.samples.add(push.node, sample, now, maximum)) {
-      self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                       {{"reason", std::string(telemetry::to_string(*refusal))}});
+      telemetry::count_dropped(self.metrics, *refusal);
     } else {
       ++taken;
     }
@@ -111,8 +111,7 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
   auto push = is_text ? read_text(request.body, caller->node_name, self.clock.now())
                       : read_batch(request.body);
   if (!push) {
-    self.metrics.add("kwatt_samples_dropped_total", "Samples that were not taken, by reason.",
-                     {{"reason", "malformed"}});
+    telemetry::count_dropped(self.metrics, "malformed");
     co_return answer(400, push.error().message);
   }
   if (caller->node_name.empty() || caller->node_name != push->node) {

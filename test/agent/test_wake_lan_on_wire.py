@@ -20,6 +20,7 @@ for folder in (str(ROOT), str(ROOT / "test")):
 
 from bed.process import Process, wait_until  # noqa: E402
 from lab.site import NAMESPACE, Site, program  # noqa: E402
+from support.forward import serve  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 MAC = "52:54:00:12:34:56"
@@ -39,27 +40,10 @@ while True:
         print(frame.hex(), flush=True)
 """
 # TCP 127.0.0.1:PORT in here to a Unix socket, which does not know namespaces.
-FORWARD = """
-import socket, sys, threading
-def pump(source, sink):
-    try:
-        while data := source.recv(65536):
-            sink.sendall(data)
-    except OSError:
-        pass
-    for end in (source, sink):
-        try:
-            end.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-def serve(listener, connect):
-    while True:
-        client, _ = listener.accept()
-        peer = connect()
-        for pair in ((client, peer), (peer, client)):
-            threading.Thread(target=pump, args=pair, daemon=True).start()
-"""
-INSIDE = FORWARD + """
+INSIDE = """
+import socket, sys
+sys.path.insert(0, sys.argv[3])
+from forward import serve
 def to_unix():
     peer = socket.socket(socket.AF_UNIX)
     peer.connect(sys.argv[2])
@@ -120,11 +104,9 @@ class Cable:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
         listener.listen(16)
-        scope = {}
-        exec(FORWARD, scope)  # the same code outside, the other way round
-        threading.Thread(target=scope["serve"], daemon=True,
+        threading.Thread(target=serve, daemon=True,
                          args=(listener, lambda: socket.create_connection(("127.0.0.1", port)))).start()
-        self._start("forward", self.here, INSIDE, port, path)
+        self._start("forward", self.here, INSIDE, port, path, ROOT / "test" / "support")
 
     def frames(self):
         """(kind, frame) of the magic packets that have arrived: "udp" or "ethernet"."""

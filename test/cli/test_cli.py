@@ -14,6 +14,7 @@ import yaml
 
 from e2e.case import Case
 from lab.site import NAMESPACE, Site, program
+from support.forward import serve
 
 pytestmark = pytest.mark.xdist_group("cli")
 
@@ -66,10 +67,10 @@ def one_off(case):
 
 def test_why_and_status_tell_what_the_objects_say(case, cli):
     case.add_machines(2)
-    case.apply_policy()
+    case.apply_policy({"powerOff": {"minOffDuration": "0s"}})
     off, on = one_off(case)
     case.wait_reason(on, "MinAwake")
-    case.wait_reason(off, "Idle")  # for a second it must stay off
+    case.wait_reason(off, "Idle")
     told = cli("why", f"node/{off}")
     assert told.startswith(f"node {off} is off because no workload pod had run on it for 2 s (Idle), for ")
     assert "It was last switched off " in told and "1 of at most 100 power cycles today" in told
@@ -143,19 +144,6 @@ def test_exclude_and_suspend_take_effect_and_are_undone(case, cli):
     case.wait(lambda: case.condition("Enforcing").get("reason") == "Enforce", 20, "the condition")
 
 
-def pump(source, sink):
-    try:
-        while data := source.recv(65536):
-            sink.sendall(data)
-    except OSError:
-        pass
-    for end in (source, sink):
-        try:
-            end.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-
-
 @pytest.fixture(scope="module")
 def service(site):
     """The Service kwatt-controller, as if the controller ran in a pod. The API server's proxy goes to addresses of
@@ -171,17 +159,8 @@ def service(site):
     listener = socket.create_server((address, 0))
     ingest = int(site.ingest_url.rpartition(":")[2])
 
-    def serve():
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", ingest))
-            for pair in ((client, server), (server, client)):
-                threading.Thread(target=pump, args=pair, daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
+    threading.Thread(target=serve, daemon=True,
+                     args=(listener, lambda: socket.create_connection(("127.0.0.1", ingest)))).start()
     meta = {"name": "kwatt-controller", "namespace": NAMESPACE}
     port = listener.getsockname()[1]
     api = site.bed.api

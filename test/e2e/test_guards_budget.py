@@ -120,4 +120,5 @@ def test_caps_of_a_budget_outlive_agents_and_controller_and_other_caps_do_not(im
     # A deleted policy gives its caps back, those of a budget, too.
     case.bed.kubectl("delete", "energypolicy", case.name, f"{case.name}-alone", "--timeout=60s", timeout=70)
     for machine in shared:
-        case.wait(lambda m=machine: case.site.sysfs(m, LIMIT) == meter.original[m], 20, "the original limit")
+        case.wait(lambda m=machine: case.site.sysfs(m, LIMIT) == meter.original[m], 20,
+                  f"the original limit of {machine}")

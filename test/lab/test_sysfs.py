@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from lab.faults import Faults
+from lab.files import AttributeFile
 from lab.machine import Machine
 from lab.procfs import ProcfsTree
 from lab.spec import MachineSpec
@@ -257,3 +258,17 @@ def test_a_write_is_taken_up_to_its_newline_with_or_without_truncation(host, raw
         file.write(raw)
     h.tick(0)
     assert h.machine.settings.policies[0].governor == "powersave"
+
+
+def test_what_is_written_while_the_lab_answers_is_not_lost(tmp_path):
+    attribute = AttributeFile(tmp_path / "limit", "10\n", 0o644)
+    other = os.open(tmp_path / "limit", os.O_WRONLY)
+    os.pwrite(other, b"23\n", 0)
+    assert attribute.taken() == "23"
+    os.pwrite(other, b"42\n", 0)  # before the lab shows what it made of the 23
+    attribute.settle("20\n")
+    assert attribute.taken() == "42"
+    attribute.settle("40\n")
+    assert (tmp_path / "limit").read_text() == "40\n" and attribute.taken() is None
+    os.close(other)
+    attribute.close()

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "kube/indexes.hpp"
 #include "reconcilers/effects.hpp"
+#include "test/reconcilers/stores_by_hand.hpp"
 #include "test/support/run_task.hpp"
 #include "test/support/stub_client.hpp"
 
@@ -56,23 +56,12 @@ struct NodeServer : test::StubClient {
 };
 
 // Caches that know that Node as it was at first.
-struct Caches {
+struct Caches : test::StoresByHand {
   explicit Caches(const api::Node& node) {
     nodes.begin_replace();
     nodes.add_to_replacement(api::Node(node));
     nodes.commit_replacement();
   }
-  kube::Store<api::EnergyPolicy> policies{"p"};
-  kube::Store<api::NodePower> machines{"m"};
-  kube::Store<api::Node> nodes{"n"};
-  kube::Store<api::Pod> pods{"pods", kube::pod_indexes()};
-  kube::Store<api::PodDisruptionBudget> budgets{"b"};
-  kube::Store<api::PersistentVolumeClaim> claims{"c"};
-  kube::Store<api::PersistentVolume> volumes{"v"};
-  kube::Store<api::VolumeAttachment> attachments{"a"};
-  kube::Store<api::Workload> replica_sets{"r"}, stateful_sets{"s"};
-  Stores stores{policies, machines, nodes,       pods,         budgets,
-                claims,   volumes,  attachments, replica_sets, stateful_sets};
   telemetry::SampleStore samples;
   ManualClock clock{*parse_rfc3339("2026-11-20T12:00:00Z")};
   ClusterView view{stores, samples, clock, {}, [](const std::string&) { return std::string(); }};

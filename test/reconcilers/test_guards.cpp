@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "api/decode.hpp"
-#include "kube/indexes.hpp"
 #include "planner/plan.hpp"
 #include "reconcilers/buffers.hpp"
 #include "reconcilers/cluster_view.hpp"
 #include "reconcilers/decisions.hpp"
+#include "test/reconcilers/stores_by_hand.hpp"
 
 TEST_SUITE_BEGIN("guards");
 
@@ -106,18 +106,7 @@ void fill(kube::Store<T>& store, std::vector<T> objects) {
 }
 
 // The caches of a controller that knows one node.
-struct Caches {
-  kube::Store<api::EnergyPolicy> policies{"p"};
-  kube::Store<api::NodePower> machines{"m"};
-  kube::Store<api::Node> nodes{"n"};
-  kube::Store<api::Pod> pods{"pods", kube::pod_indexes()};
-  kube::Store<api::PodDisruptionBudget> budgets{"b"};
-  kube::Store<api::PersistentVolumeClaim> claims{"c"};
-  kube::Store<api::PersistentVolume> volumes{"v"};
-  kube::Store<api::VolumeAttachment> attachments{"a"};
-  kube::Store<api::Workload> replica_sets{"r"}, stateful_sets{"s"};
-  Stores stores{policies, machines, nodes,       pods,         budgets,
-                claims,   volumes,  attachments, replica_sets, stateful_sets};
+struct Caches : test::StoresByHand {
   kube::Store<api::CapacityBuffer> buffers{"cb"};
   kube::Store<api::PodTemplateObject> templates{"pt"};
   kube::Store<api::NodeHealthCheck> checks{"nhc"};

@@ -3,6 +3,7 @@
 #include "reconcilers/relay.hpp"
 #include "reconcilers/wake_on_lan.hpp"
 #include "test/hardware/print_result.hpp"
+#include "test/reconcilers/stores_by_hand.hpp"
 #include "test/support/run_task.hpp"
 #include "test/support/stub_client.hpp"
 
@@ -130,18 +131,7 @@ TEST_CASE("wol: notes of wakes that are over leave the relay, and no others") {
 }
 
 // The stores of a controller, filled by hand, and an API server that keeps what it was asked.
-struct Cluster : test::StubClient {
-  kube::Store<api::EnergyPolicy> policies{"p"};
-  kube::Store<api::NodePower> machines{"m"};
-  kube::Store<api::Node> nodes{"n"};
-  kube::Store<api::Pod> pods{"o"};
-  kube::Store<api::PodDisruptionBudget> budgets{"b"};
-  kube::Store<api::PersistentVolumeClaim> claims{"c"};
-  kube::Store<api::PersistentVolume> volumes{"v"};
-  kube::Store<api::VolumeAttachment> attachments{"a"};
-  kube::Store<api::Workload> replica_sets{"r"}, stateful_sets{"s"};
-  Stores stores{policies, machines, nodes,       pods,         budgets,
-                claims,   volumes,  attachments, replica_sets, stateful_sets};
+struct Cluster : test::StubClient, test::StoresByHand {
   ManualClock clock{kNow};
   boost::asio::io_context io{1};
   std::string renewed = "2026-11-20T12:00:00.000000Z";
