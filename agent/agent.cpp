@@ -17,8 +17,6 @@ namespace kwatt::agent {
 namespace {
 
 constexpr const char* kFieldManager = "kwatt-agent";
-// Machines whose draw outside the packages can be measured have been by then.
-constexpr Duration kMeasurePatience = std::chrono::seconds{30};
 // Who undoes a setting sooner than this after it was set would undo it again.
 constexpr Duration kUndoneWithin = std::chrono::minutes{1};
 // The first report waits for so many samples, so that it has readings.
@@ -135,8 +133,10 @@ bool Agent::read_state(Reading what) {
 }
 
 void Agent::take_sample() {
+  const bool measuring_outside = sampler_.measuring_outside();
   const auto before =
       std::exchange(sample_, sampler_.sample(state_, clock_.now(), clock_.monotonic()));
+  if (measuring_outside && !sampler_.measuring_outside()) check_now_ = true;  // caps wait for it
   state_.non_package = sampler_.non_package();
   ++samples_taken_;
   if (!sample_) return;
@@ -212,18 +212,17 @@ kube::Task<void> Agent::apply() {
   held_ = held_.both(todo.held);
   note(refusals_, std::move(todo.refusals), "refused");
   const bool as_annotated = !given_up_ || annotated_.empty() || desired == annotated_;
+  const bool cap_unknown = desired.power_cap && sampler_.measuring_outside();
   converged_ = todo.writes.empty() && refusals_.empty() && write_errors_.empty() &&
-               state_errors_.empty() && annotated_.errors.empty() && as_annotated;
+               state_errors_.empty() && annotated_.errors.empty() && as_annotated && !cap_unknown;
   if (converged_) applied_request_ = annotated_.request_id;
   metrics_.set("kwatt_agent_converged", "1 while the hardware is as the annotations ask.", {},
                converged_ ? 1 : 0);
 }
 
 Plan Agent::plan(const DesiredSettings& desired, bool cap_changed) const {
-  const bool measuring =
-      !state_.non_package && clock_.monotonic() - original_found_at_ < kMeasurePatience;
   return make_plan({desired, state_, *original_, held_, cap_changed, shown_preference_,
-                    found_held_ && measuring});
+                    sampler_.measuring_outside()});
 }
 
 // The kernel may call a preference that was stored as a number by a name of its own.
@@ -338,7 +337,6 @@ kube::Task<bool> Agent::load_original() {
     StoredOriginal found = from_report(stored, state_);
     held_ = found.held ? *found.held : difference(state_, found.original);
     found_held_ = held_.any();
-    original_found_at_ = clock_.monotonic();
     original_ = std::move(found.original);
     stored_ = original_;
     log::info("original settings of an earlier run of this boot found",
@@ -380,6 +378,7 @@ api::AgentReport Agent::build(const Held& held) const {
                                           .errors = std::move(errors),
                                           .sample = sample_});
   report.can_power_off = config_.can_power_off;
+  if (sampler_.measuring_outside()) report.effective_cap_watts = 0;  // nobody knows yet
   return report;
 }
 

@@ -114,7 +114,6 @@ class Agent {
   Held held_;
   std::optional<Milliwatts> planned_cap_;
   bool found_held_ = false;
-  MonotonicPoint original_found_at_{};
   bool given_up_ = false;  // the controller, by the dead-man timer
   bool converged_ = false;
   std::string applied_request_;

@@ -203,15 +203,18 @@ class Planner {
                    packages->packages;
       }
     }
-    const Take take = choose(desired_.power_cap.has_value(), check,
-                             unreadable(desired_, Lever::cap), plan_.held.cap, plan_.refusals);
+    const bool wait =
+        input_.measuring_outside && !check && check.error().code == ErrorCode::out_of_range;
+    const Take take =
+        choose(desired_.power_cap.has_value(), check, wait || unreadable(desired_, Lever::cap),
+               plan_.held.cap, plan_.refusals);
     bool differs = false;
     for (const PowerZone& zone : now_.zones) {
       if (!hardware::limitable(zone)) continue;
       std::vector<hardware::AttributeWrite> writes;
       if (take == Take::desired) {
         const std::int64_t slack = input_.cap_changed ? 0 : hardware::kLimitTolerance_uw;
-        const bool keep = input_.limits_only_fall && zone.enabled;
+        const bool keep = input_.measuring_outside && zone.enabled;
         const std::int64_t limit_uw = keep ? std::min(share_uw, zone.limit_uw) : share_uw;
         writes = hardware::limit_changes(zone, limit_uw, true, slack);
       }

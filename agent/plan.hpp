@@ -29,9 +29,9 @@ struct PlanInput {
   bool cap_changed = false;
   // What the policies show since the desired preference was stored (see hardware::changes).
   std::string shown_preference = {};
-  // A predecessor's cap is in force, and what is drawn outside the packages has not been measured
-  // yet: limits made without it would be too high, so none is raised.
-  bool limits_only_fall = false;
+  // What is drawn outside the packages is being measured: limits made without it are too high, so
+  // none is raised, and the range of caps cannot be judged yet.
+  bool measuring_outside = false;
 };
 Plan make_plan(const PlanInput& input);
 

@@ -20,6 +20,7 @@ constexpr std::int64_t kOutsideNoiseShare = 20;  // 5 %
 std::optional<telemetry::AgentSample> Sampler::sample(const MachineState& known, TimePoint now,
                                                       MonotonicPoint monotonic) {
   errors_.clear();
+  samples_ = std::min(samples_ + 1, kFirstOutside + 1);
   const Power power = measure_power(known, monotonic);
   auto times = hardware::read_cpu_times(proc_);
   if (!times) {
@@ -42,6 +43,11 @@ std::optional<telemetry::AgentSample> Sampler::sample(const MachineState& known,
   sample.source = power.source;
   sample.milli_celsius = read_temperature(monotonic);
   return sample;
+}
+
+// Energy counters tell power from their second reading on.
+bool Sampler::measuring_outside() const {
+  return !steady_outside_ && (samples_ <= kFirstOutside || outside_samples_ > 0);
 }
 
 std::optional<std::int64_t> Sampler::read_temperature(MonotonicPoint now) {

@@ -27,6 +27,8 @@ class Sampler {
   // the smoothed measurement only when that has moved by more than noise, because every change of
   // it changes the limits that a cap stands for.
   std::optional<Milliwatts> non_package() const { return steady_outside_; }
+  // Whether non_package() is still to come: it takes some samples where both are measured.
+  bool measuring_outside() const;
   // Sentences about what could not be read at the last sample.
   const std::vector<std::string>& errors() const { return errors_; }
 
@@ -49,7 +51,7 @@ class Sampler {
   std::vector<std::string> temperature_paths_;
   Milliwatts smoothed_outside_;
   std::optional<Milliwatts> steady_outside_;
-  int outside_samples_ = 0;
+  int samples_ = 0, outside_samples_ = 0;
   std::vector<std::string> errors_;
 };
 

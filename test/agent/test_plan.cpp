@@ -218,7 +218,7 @@ TEST_CASE("the original preference comes back with the original governor") {
   CHECK_FALSE(bench.held.any());
 }
 
-TEST_CASE("a predecessor's cap is not lifted before the draw outside the packages is known") {
+TEST_CASE("while the draw outside the packages is being measured no limit is raised") {
   Bench bench{FakeMachine{.packages = 2}};
   const DesiredSettings cap = want(std::nullopt, std::nullopt, std::nullopt, 300);
   bench.non_package = watts(100);
@@ -227,8 +227,14 @@ TEST_CASE("a predecessor's cap is not lifted before the draw outside the package
   const MachineState now = bench.state();
   PlanInput input{cap, now, bench.original, bench.held, true};
   CHECK(make_plan(input).writes.size() == 2);
-  input.limits_only_fall = true;
+  input.measuring_outside = true;
   CHECK(make_plan(input).writes.empty());
+  // Within reach once what is drawn outside is added: it is not refused before that is known.
+  const DesiredSettings high = want(std::nullopt, std::nullopt, std::nullopt, 480);
+  const Plan waiting = make_plan({high, now, bench.original, bench.held, true, {}, true});
+  CHECK(waiting.writes.empty());
+  CHECK(waiting.refusals.empty());
+  CHECK(waiting.held.cap);
   const DesiredSettings lower = want(std::nullopt, std::nullopt, std::nullopt, 180);
   const PlanInput less{lower, now, bench.original, bench.held, true, {}, true};
   CHECK(make_plan(less).writes.size() == 2);

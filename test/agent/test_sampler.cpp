@@ -83,6 +83,27 @@ TEST_CASE_FIXTURE(Bench, "the machine's meter comes before psys, psys before pac
   CHECK((sample->source == PowerSource::hwmon));
 }
 
+TEST_CASE_FIXTURE(Bench,
+                  "the draw outside the packages takes three differences, if it can be measured") {
+  SUBCASE("it cannot") {
+    for (int i = 0; i < 2; ++i) second(100);
+    CHECK(sampler.measuring_outside());
+    second(100);
+    CHECK_FALSE(sampler.measuring_outside());
+    CHECK_FALSE(sampler.non_package());
+  }
+  SUBCASE("it can") {
+    sys.put("class/hwmon/hwmon3/name", "power_meter\n");
+    sys.put("class/hwmon/hwmon3/power1_average", "210000000\n");
+    now += seconds{60};                       // meters are looked for once a minute
+    for (int i = 0; i < 3; ++i) second(100);  // no energy over a gap so long
+    CHECK(sampler.measuring_outside());
+    second(100);
+    CHECK_FALSE(sampler.measuring_outside());
+    CHECK(sampler.non_package().has_value());
+  }
+}
+
 TEST_CASE("a machine without any meter has no power, and that is no error") {
   FakeHostFs sys, proc;
   proc.put("stat", "cpu  1 0 0 1 0\n");
