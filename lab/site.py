@@ -38,9 +38,9 @@ register_kind("EnergyPolicy", "/apis/kwatt.dev/v1alpha1", "energypolicies", name
 register_kind("NodePower", "/apis/kwatt.dev/v1alpha1", "nodepowers", namespaced=False)
 
 
-def program(name: str) -> Path:
-    """A program of ours, from the preset in KWATT_PRESET (dev)."""
-    path = ROOT / "build" / os.environ.get("KWATT_PRESET", "dev") / "bin" / name
+def program(name: str, folder: str = "bin") -> Path:
+    """A program of ours (in folder "test": one that only tests need), from the preset in KWATT_PRESET (dev)."""
+    path = ROOT / "build" / os.environ.get("KWATT_PRESET", "dev") / folder / name
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: run ./dev build first")
     return path

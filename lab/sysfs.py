@@ -6,7 +6,6 @@ the next tick. Numbers out of range are clamped and rounded, as the kernel does:
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Callable
 

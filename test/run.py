@@ -1,10 +1,11 @@
 """./dev test: runs the C++ and the Python tests and closes with one line of counts.
 
 C++: one doctest executable per folder from the dev preset (asan and tsan with --sanitize).
-Python: pytest over test/ with KWATT_TEST_WORKERS (4) workers; each has a control plane of its own for
+Python: pytest over test/ with KWATT_TEST_WORKERS (6) workers; each has a control plane of its own for
 the end-to-end cases. A skipped test is listed with its reason. test/groups.txt names groups of test files.
 """
 import argparse
+import concurrent.futures
 import fnmatch
 import os
 import subprocess
@@ -83,8 +84,8 @@ def test_file(class_name):
 
 
 def run_doctest(tally, preset, pattern, scratch, files=None):
-    folder = ROOT / "build" / preset / "test"
-    for program in sorted(folder.glob("test_*")):
+    """The programs, two at a time: some of them mostly wait."""
+    def run(program):
         report = scratch / f"{preset}-{program.name}.xml"
         command = [str(program), "--reporters=junit", f"--out={report}"]
         if pattern:
@@ -93,24 +94,29 @@ def run_doctest(tally, preset, pattern, scratch, files=None):
             command.append("--source-file=" + ",".join(f"*{name}" for name in files))
         started = time.monotonic()
         # What the code under test logs is shown only when something failed.
-        run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=1200,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        group = f"{program.name.removeprefix('test_')}" + ("" if preset == "dev" else f" ({preset})")
-        before = len(tally.failed)
-        count = tally.passed
-        if report.exists():
-            try:
-                tally.read_junit(report, group)
-            except ElementTree.ParseError as error:  # it crashed while writing it, or a child wrote into it
-                tally.failed.append(f"{group}: its report is not readable: {error}")
-        if run.returncode != 0:
-            sys.stdout.write(run.stdout.decode(errors="replace"))
-            if len(tally.failed) == before:
-                tally.failed.append(f"{group}: exit status {run.returncode}")
-        if files is not None and tally.passed == count and len(tally.failed) == before:
-            continue
-        state = "ok" if len(tally.failed) == before else "FAILED"
-        print(f"{group:<24} {tally.passed - count:>5} cases  {time.monotonic() - started:6.1f} s  {state}", flush=True)
+        done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=1200,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return program, report, done, time.monotonic() - started
+
+    programs = sorted((ROOT / "build" / preset / "test").glob("test_*"))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for program, report, done, seconds in pool.map(run, programs):
+            group = f"{program.name.removeprefix('test_')}" + ("" if preset == "dev" else f" ({preset})")
+            before = len(tally.failed)
+            count = tally.passed
+            if report.exists():
+                try:
+                    tally.read_junit(report, group)
+                except ElementTree.ParseError as error:  # it crashed while writing it, or a child wrote into it
+                    tally.failed.append(f"{group}: its report is not readable: {error}")
+            if done.returncode != 0:
+                sys.stdout.write(done.stdout.decode(errors="replace"))
+                if len(tally.failed) == before:
+                    tally.failed.append(f"{group}: exit status {done.returncode}")
+            if files is not None and tally.passed == count and len(tally.failed) == before:
+                continue
+            state = "ok" if len(tally.failed) == before else "FAILED"
+            print(f"{group:<24} {tally.passed - count:>5} cases  {seconds:6.1f} s  {state}", flush=True)
 
 
 def run_pytest(tally, pattern, scratch, files=("test",)):
@@ -130,7 +136,7 @@ def run_pytest(tally, pattern, scratch, files=("test",)):
             outcome.failed.append(f"pytest: exit status {run.returncode}")
         return outcome
 
-    first = attempt(1, ["-n", os.environ.get("KWATT_TEST_WORKERS", "4")])
+    first = attempt(1, ["-n", os.environ.get("KWATT_TEST_WORKERS", "6")])
     if first.failed:
         second = attempt(2, ["-n", "1", "--lf", "--lfnf=none"])
         if second.passed or second.failed:

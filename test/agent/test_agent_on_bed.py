@@ -2,31 +2,20 @@
 import json
 import os
 import subprocess
-import sys
 import time
 import urllib.request
 from datetime import datetime, timezone
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test"), str(Path(__file__).resolve().parent)):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
 
-from agent_machine import AgentMachine  # noqa: E402
-from bed.process import PortReservation  # noqa: E402
-from lab.site import NAMESPACE, Site, program  # noqa: E402
+from agent_machine import AgentMachine
+from bed.process import PortReservation
+from lab.site import NAMESPACE, program
 
+pytestmark = [pytest.mark.xdist_group("agent"), pytest.mark.long(120)]
 POLICY0 = "devices/system/cpu/cpufreq/policy0"
 LIMIT0 = "class/powercap/intel-rapl:0/constraint_0_power_limit_uw"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    with Site(tmp_path_factory.mktemp("agent-site"), agents=False, redfish=False) as site:
-        yield site
 
 
 class Machine(AgentMachine):

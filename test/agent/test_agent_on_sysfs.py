@@ -1,32 +1,19 @@
 """The real kwatt-agent on a mounted /sys that answers as the kernel does, with a real API server."""
 import json
 import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test"), str(Path(__file__).resolve().parent)):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
 
-from agent_machine import AgentMachine  # noqa: E402
-from bed import objects  # noqa: E402
-from kernel_sysfs import CPU, KernelSysfs, missing, policy, zone  # noqa: E402
-from lab.site import Site  # noqa: E402
+from agent_machine import AgentMachine
+from bed import objects
+from kernel_sysfs import CPU, KernelSysfs, missing, policy, zone
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing() or "-"), pytest.mark.xdist_group("agent")]
 LIMIT0 = zone("intel-rapl:0", "constraint_0_power_limit_uw")
 GOVERNOR0 = policy(0, "scaling_governor")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    with Site(tmp_path_factory.mktemp("sysfs-site"), agents=False, redfish=False) as site:
-        yield site
 
 
 class Machine(AgentMachine):

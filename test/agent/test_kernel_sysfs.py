@@ -3,14 +3,11 @@ nothing of kwatt, agrees."""
 import os
 import shutil
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from kernel_sysfs import CPU, KernelSysfs, missing, policy, zone  # noqa: E402
+from kernel_sysfs import CPU, KernelSysfs, missing, policy, zone
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
 LIMIT = zone("intel-rapl:0", "constraint_0_power_limit_uw")

@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,14 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
 
-from bed.process import Process, wait_until  # noqa: E402
-from lab.site import NAMESPACE, Site, program  # noqa: E402
-from support.forward import serve  # noqa: E402
+from bed.process import Process, wait_until
+from lab.site import NAMESPACE, program
+from support.forward import serve
 
+pytestmark = pytest.mark.xdist_group("agent")
 PYTHON = "/usr/bin/python3"
 MAC = "52:54:00:12:34:56"
 PAYLOAD = b"\xff" * 6 + bytes.fromhex(MAC.replace(":", "")) * 16
@@ -56,12 +53,6 @@ serve(listener, to_unix)
 
 def ip(*words):
     subprocess.run(["ip", *words], check=True, timeout=20)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    with Site(tmp_path_factory.mktemp("wire-site"), agents=False, redfish=False) as site:
-        yield site
 
 
 class Cable:

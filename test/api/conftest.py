@@ -1,15 +1,12 @@
 """The control plane that the tests of the CRDs share."""
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT / "test") not in sys.path:
-    sys.path.insert(0, str(ROOT / "test"))
 
-from bed import ApiError, Bed, wait_until  # noqa: E402
-from bed.client import path_of  # noqa: E402
+from bed import ApiError, Bed, wait_until
+from bed.client import path_of
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,13 @@
 #include "api/energy_policy.hpp"
 #include "api/node_power.hpp"
 #include "api/words.hpp"
+#include "test/support/source_dir.hpp"
 
 namespace kwatt::api {
 namespace {
 
 YAML::Node load(const std::string& file) {
-  return YAML::LoadFile(KWATT_SOURCE_DIR "/crds/" + file)["spec"]["versions"][0];
+  return YAML::LoadFile(test::source_path("crds/" + file))["spec"]["versions"][0];
 }
 
 std::string text_of(const YAML::Node& node) {

@@ -10,6 +10,7 @@
 
 #include "api/decode.hpp"
 #include "api/encode.hpp"
+#include "test/support/source_dir.hpp"
 
 namespace kwatt::api {
 namespace {
@@ -75,7 +76,7 @@ ObjectMeta named(const char* name) {
 }
 
 void check_golden(const std::string& file, const std::string& body) {
-  const std::string path = KWATT_SOURCE_DIR "/test/golden/bodies/" + file;
+  const std::string path = test::source_path("test/golden/bodies/" + file);
   if (std::getenv("KWATT_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << body << '\n';
   std::ifstream stream(path);
   REQUIRE_MESSAGE(stream.good(), path);

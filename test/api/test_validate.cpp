@@ -5,6 +5,7 @@
 
 #include "api/decode.hpp"
 #include "test/api/yaml_json.hpp"
+#include "test/support/source_dir.hpp"
 
 namespace kwatt::api {
 namespace {
@@ -20,7 +21,7 @@ std::vector<std::string> verdict(const YAML::Node& spec) {
 
 template <class Kind>
 void run(const std::string& file) {
-  const YAML::Node cases = YAML::LoadFile(KWATT_SOURCE_DIR "/test/golden/policies/" + file);
+  const YAML::Node cases = YAML::LoadFile(test::source_path("test/golden/policies/" + file));
   REQUIRE(cases.size() > 10);
   for (const YAML::Node& c : cases) {
     const auto name = c["name"].as<std::string>();

@@ -12,6 +12,7 @@
 import concurrent.futures
 import http.client
 import json
+import os
 import shutil
 import signal
 import sys
@@ -30,6 +31,9 @@ from bed.pki import Authority  # noqa: E402
 from bed.process import PortReservation, Process, port_is_free, wait_until  # noqa: E402
 
 START_SECONDS = 60
+# A short life with few objects: memory is there, and the API server spends a sixth of its CPU on
+# collecting garbage otherwise.
+GO = {"GOGC": "400"}
 
 
 class Bed:
@@ -238,7 +242,7 @@ class Bed:
         self.api = Client(*self.connection())
         pki = {"ca": self.ca_file, "server_cert": server.result()[0], "server_key": server.result()[1],
                "sa_private": keys.result()[0], "sa_public": keys.result()[1]}
-        self._processes = {name: Process(name, command, self.directory / f"{name}.log")
+        self._processes = {name: Process(name, command, self.directory / f"{name}.log", {**GO, **os.environ})
                            for name, command in self._commands(etcd_port, peer_port, pki, configs).items()}
 
     def _commands(self, etcd_port, peer_port, pki, configs):

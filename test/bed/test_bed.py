@@ -14,7 +14,7 @@ from bed import ApiError, Bed, Timers, bulk, objects, wait_until
 from bed.process import port_is_free
 
 # One control plane for this file, and parts of it are stopped: all on one worker, apart from the shared one's tests.
-pytestmark = pytest.mark.xdist_group("bed")
+pytestmark = [pytest.mark.xdist_group("bed"), pytest.mark.long(80)]
 
 BED_SCRIPT = Path(__file__).with_name("bed.py")
 

@@ -13,7 +13,7 @@ PLANS = [
     "dvfs/gone-page@3/lost@7/seed=3",           # lists that expire half way, a lost reply
     "recommend/coalesce=1@0/refuse-429*2@2/seed=4",
 ]
-pytestmark = pytest.mark.xdist_group("chaos")
+pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.long(90)]
 
 
 def test_fixed_plans_end_as_undisturbed_and_break_no_invariant():

@@ -16,7 +16,7 @@ from e2e.case import Case
 from lab.site import NAMESPACE, Site, program
 from support.forward import serve
 
-pytestmark = pytest.mark.xdist_group("cli")
+pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.long(90)]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ import gen_reference
 from bed import ApiError, Bed, Timers
 from documents import ROOT, blocks, markdown_files
 
-pytestmark = pytest.mark.xdist_group("docs")
+pytestmark = [pytest.mark.xdist_group("docs"), pytest.mark.long(80)]
 SECONDS = 120  # the longest page takes about a quarter of it on an idle machine
 
 

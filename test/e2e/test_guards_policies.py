@@ -1,6 +1,8 @@
 """Guards of whole policies: each holds the same idle machines that go once it is lifted."""
 import urllib.request
 
+import pytest
+
 from bed import objects
 
 
@@ -112,6 +114,7 @@ def test_with_no_node_ready_nothing_is_done_at_all(case):
     assert case.commands(asleep) == [*commands, "On"]
 
 
+@pytest.mark.long(50)
 def test_a_machine_whose_agent_is_silent_is_not_switched_off(case):
     silent, heard = case.add_machines(2)
     for machine in case.machines:

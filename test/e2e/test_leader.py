@@ -12,7 +12,7 @@ from lab.site import Site
 
 DEFAULTS = ("15s", "10s", "2s")
 MACHINES = [f"m{number}" for number in range(1, 8)]
-pytestmark = pytest.mark.xdist_group("leader")
+pytestmark = [pytest.mark.xdist_group("leader"), pytest.mark.long(80)]
 
 
 class Pair:

@@ -82,6 +82,7 @@ def account(case):
     return time.time(), sum(m["joules"] for m in machines), sum(m["watts"] for m in machines)
 
 
+@pytest.mark.long(80)
 def test_what_was_saved_agrees_with_the_machine_rooms_meter(case):
     add_machines(case, 3)
     case.wait(lambda: all(case.power(m).get("report", {}).get("watts") for m in case.machines), 30, "agents to report")
@@ -109,6 +110,7 @@ def test_what_was_saved_agrees_with_the_machine_rooms_meter(case):
     assert micrograms == pytest.approx(claimed / 3.6e6 * 400 * 1e6, rel=0.01)  # 400 g/kWh
 
 
+@pytest.mark.long(100)
 def test_the_history_tells_what_was_done_and_outlives_a_killed_controller(case):
     site = case.site
     add_machines(case, 2)

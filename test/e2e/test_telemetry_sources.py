@@ -1,7 +1,5 @@
 """Sources beside the agents: a real Prometheus and a real metrics-server, on sites whose machines have no agent."""
-import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +8,7 @@ from bed import Bed, objects
 from bed.metrics_server import Aggregation
 from bed.process import wait_until
 
-TELEMETRY = str(Path(__file__).resolve().parent.parent / "telemetry")
-if TELEMETRY not in sys.path:
-    sys.path.insert(0, TELEMETRY)
-
-import prometheus_server as peers  # noqa: E402
+import prometheus_server as peers
 
 POLICY = {"apiVersion": "kwatt.dev/v1alpha1", "kind": "EnergyPolicy", "metadata": {"name": "all"},
           "spec": {"mode": "Recommend", "interval": "1s", "nodeSelector": {"matchLabels": {"pool": "telemetry"}}}}
@@ -49,6 +43,7 @@ def metrics(site):
 
 
 @pytest.mark.xdist_group("telemetry")
+@pytest.mark.long(120)
 def test_watts_come_from_prometheus_and_its_failure_is_told_and_takes_nothing_away(tmp_path):
     server = peers.Server()
     server.answers.update({

@@ -7,17 +7,12 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-for folder in (str(ROOT), str(ROOT / "test")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
 
-from bed.process import PortReservation, Process, wait_until  # noqa: E402
+from bed.process import PortReservation, Process, wait_until
 
 CHASSIS = """#!/bin/sh
 # ipmi_sim calls: 0x20 get power | 0x20 set power 0|1 | 0x20 set shutdown 1

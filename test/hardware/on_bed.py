@@ -1,15 +1,8 @@
 """Two machines behind a driver, the real controller, and the way off and back on: shared by the tests on the bed."""
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-
-from bed import objects  # noqa: E402
-from bed.process import wait_until  # noqa: E402
-from e2e.case import CHEAP_TO_BOOT, FAST  # noqa: E402
+from bed import objects
+from bed.process import wait_until
+from e2e.case import CHEAP_TO_BOOT, FAST
 
 
 def off_and_on_again(site, name, bmc):

@@ -9,18 +9,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import uuid
 import venv
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-
-from bed.build import cache_root  # noqa: E402
-from bed.process import Process, wait_until  # noqa: E402
+from bed.build import cache_root
+from bed.process import Process, wait_until
 
 PACKAGES = ("sushy-tools==2.2.0", "bcrypt==5.0.0")
 WRAPPER = """

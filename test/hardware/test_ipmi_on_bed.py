@@ -1,20 +1,17 @@
 """The real controller switches a machine through ipmitool and OpenIPMI's simulator."""
 import base64
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
-if str(HERE) not in sys.path:
-    sys.path.insert(0, str(HERE))
+from ipmi_sim import IpmiSim
+from on_bed import off_and_on_again
+from e2e.case import Case
+from e2e.test_frequency_and_power import CAPPING, LAB_MODEL
+from lab.site import NAMESPACE
 
-from ipmi_sim import IpmiSim  # noqa: E402
-from on_bed import off_and_on_again  # noqa: E402 (it makes the packages below known)
-from e2e.case import Case  # noqa: E402
-from e2e.test_frequency_and_power import CAPPING, LAB_MODEL  # noqa: E402
-from lab.site import NAMESPACE, Site  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("drivers")
 
 
 class Mains(threading.Thread):
@@ -39,19 +36,12 @@ class Mains(threading.Thread):
         self.join(timeout=10)
 
 
-@pytest.fixture
-def site(tmp_path):
-    with Site(tmp_path / "site", redfish=False) as site:
-        site.start_controller()
-        yield site
-
-
-def create_secret(site, sim):
+def create_secret(site, sim, name):
     data = {key: base64.b64encode(value.encode()).decode()
             for key, value in (("username", sim.USER), ("password", sim.PASSWORD))}
     site.bed.api.create({"apiVersion": "v1", "kind": "Secret",
-                         "metadata": {"name": "ipmi", "namespace": NAMESPACE}, "data": data})
-    return {"address": sim.address, "credentialsSecretRef": {"name": "ipmi"}}
+                         "metadata": {"name": name, "namespace": NAMESPACE}, "data": data})
+    return {"address": sim.address, "credentialsSecretRef": {"name": name}}
 
 
 def test_a_machine_goes_off_and_comes_back_and_no_log_has_the_password(site, tmp_path):
@@ -59,7 +49,7 @@ def test_a_machine_goes_off_and_comes_back_and_no_log_has_the_password(site, tmp
     sim = IpmiSim(tmp_path / "sim", dcmi=False)
     mains = Mains(site, sim, "ipmi-2")
     try:
-        bmc = create_secret(site, sim)
+        bmc = create_secret(site, sim, "ipmi")
         mains.start()
         off_and_on_again(site, "ipmi", bmc)
         assert sim.asked() == ["set shutdown 1", "set power 1"]
@@ -77,7 +67,7 @@ def test_a_machine_is_measured_and_capped_through_dcmi_and_released(site, tmp_pa
     try:
         sim.set_watts("draw", 400)
         machine, = case.add_machines(1, bmc=None, model=LAB_MODEL, rapl=False, hwmon=False)
-        site.bed.api.patch("NodePower", machine, {"spec": {"bmc": create_secret(site, sim)}})
+        site.bed.api.patch("NodePower", machine, {"spec": {"bmc": create_secret(site, sim, "ipmi-cap")}})
         case.wait(lambda: case.power(machine).get("power", {}).get("meter") == "ipmi", 40, "a reading")
         assert case.power(machine)["watts"] == 400
         case.apply_policy(CAPPING)

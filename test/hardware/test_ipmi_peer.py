@@ -1,26 +1,14 @@
 """kwatt's IPMI driver against OpenIPMI's simulator, through Debian's ipmitool."""
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
-if str(HERE) not in sys.path:
-    sys.path.insert(0, str(HERE))
-
-from ipmi_sim import ROOT, IpmiSim  # noqa: E402
-from bed.process import wait_until  # noqa: E402
-
-
-def probe_program():
-    path = ROOT / "build" / os.environ.get("KWATT_PRESET", "dev") / "test" / "power_probe"
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: run ./dev build first")
-    return path
+from ipmi_sim import IpmiSim
+from bed.process import wait_until
+from lab.site import program
 
 
 class Probe:
@@ -29,7 +17,7 @@ class Probe:
         self.credentials.write_text(credentials + "\n")
 
     def command(self, *command, timeout="20s", options=()):
-        return [str(part) for part in (probe_program(), "--credentials", self.credentials, "--timeout", timeout,
+        return [str(part) for part in (program("power_probe", "test"), "--credentials", self.credentials, "--timeout", timeout,
                                        *options, self.address, *command)]
 
     def __call__(self, *command, check=True, **how):

@@ -1,30 +1,17 @@
 """kwatt's Redfish driver against services that do not share its code: sushy-tools, and the lab's BMCs."""
-import os
 import shutil
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test"), str(Path(__file__).resolve().parent)):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
 
-from bed.process import wait_until  # noqa: E402
-from lab import RedfishOptions, RoomConfig, RoomThread  # noqa: E402
-from sushy import Sushy  # noqa: E402
+from bed.process import wait_until
+from lab import RedfishOptions, RoomConfig, RoomThread
+from lab.site import program
+from sushy import Sushy
 
 LAB_USER = "admin:s3cret"
-
-
-def probe_program():
-    path = ROOT / "build" / os.environ.get("KWATT_PRESET", "dev") / "test" / "power_probe"
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: run ./dev build first")
-    return path
 
 
 class Probe:
@@ -36,7 +23,7 @@ class Probe:
         self.credentials.write_text(credentials + "\n")
 
     def __call__(self, *command, check=True):
-        done = subprocess.run([probe_program(), "--credentials", self.credentials, "--ca", self.ca, "--timeout", "5s",
+        done = subprocess.run([program("power_probe", "test"), "--credentials", self.credentials, "--ca", self.ca, "--timeout", "5s",
                                "--id", "op-1", self.address, *command], capture_output=True, text=True, timeout=30)
         assert self.credentials.read_text().split(":")[1].strip() not in done.stdout + done.stderr
         if done.returncode == 0:

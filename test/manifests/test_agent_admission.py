@@ -5,28 +5,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bed import Bed, CommandError, register_kind, wait_until
+from bed import CommandError, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.xdist_group("manifests")
-register_kind("NodePower", "/apis/kwatt.dev/v1alpha1", "nodepowers", namespaced=False)
 
 REPORT = {"report": {"governor": "powersave", "watts": 120}}
 
 
 @pytest.fixture(scope="module")
-def bed():
-    with Bed(kwok=False, scheduler=False) as bed:
-        bed.kubectl("apply", "-f", ROOT / "manifests" / "00-namespace.yaml")
-        bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests")
-        bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
-        for name in ("n1", "n2"):
-            bed.create_node(name, wait=False)
-            bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower", "metadata": {"name": name}})
-        # The API server reads policies from a watch of its own: wait until this one counts.
-        stranger = kubeconfig(bed, bound_node="n1")
-        wait_until(lambda: refusal(bed, stranger, "n2", {"watts": 1}), 20, "the admission policy to be in force")
-        yield bed
+def bed(bare_bed):
+    # The API server reads policies from a watch of its own: wait until this one counts.
+    stranger = kubeconfig(bare_bed, bound_node="n1")
+    wait_until(lambda: refusal(bare_bed, stranger, "n2", {"watts": 1}), 20, "the admission policy to be in force")
+    return bare_bed
 
 
 def kubeconfig(bed, **options):

@@ -16,7 +16,7 @@ from e2e.case import Case
 from lab.site import BMC_PASSWORD, BMC_USER, NAMESPACE, Site
 from rights import ROOT, Right, requests_of, rights_of
 
-pytestmark = pytest.mark.xdist_group("rbac")
+pytestmark = [pytest.mark.xdist_group("rbac"), pytest.mark.long(70)]
 
 CONTROLLER = f"system:serviceaccount:{NAMESPACE}:kwatt-controller"
 AGENT = f"system:serviceaccount:{NAMESPACE}:kwatt-agent"

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bed import ApiError, Bed, objects, register_kind, wait_until
+from bed import ApiError, objects, wait_until
 from rights import rights_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "kwatt-system"
-pytestmark = pytest.mark.xdist_group("stolen-token")
-register_kind("NodePower", "/apis/kwatt.dev/v1alpha1", "nodepowers", namespaced=False)
+pytestmark = pytest.mark.xdist_group("manifests")
 
 POWER = "/apis/kwatt.dev/v1alpha1/nodepowers"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
@@ -22,21 +21,15 @@ MERGE, JSON_PATCH, APPLY = ("application/merge-patch+json", "application/json-pa
 
 
 @pytest.fixture(scope="module")
-def bed():
-    with Bed(kwok=False, scheduler=False) as bed:
-        bed.kubectl("apply", "-f", ROOT / "manifests" / "00-namespace.yaml")
-        bed.kubectl("apply", "-f", ROOT / "crds", "-f", ROOT / "manifests")
-        bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", ROOT / "crds")
-        for name in ("own", "other"):
-            bed.create_node(name, wait=False)
-            bed.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "NodePower", "metadata": {"name": name}})
-        bed.kubectl("create", "secret", "generic", "bmc", "-n", NAMESPACE, "--from-literal=password=x")
-        bed.kubectl("apply", "-f", "-", input=lease())
-        thief = stolen(bed)
-        # The API server reads roles and admission policies from watches of its own: wait until they count.
-        wait_until(lambda: status(thief, "PATCH", f"{POWER}/other/status", {"status": {"watts": 1}}, MERGE) == 403 and
-                   status(thief, "GET", "/api/v1/nodes") == 200, 20, "roles and policy to be in force")
-        yield bed
+def bed(bare_bed):
+    bed = bare_bed
+    bed.kubectl("create", "secret", "generic", "bmc", "-n", NAMESPACE, "--from-literal=password=x")
+    bed.kubectl("apply", "-f", "-", input=lease())
+    thief = stolen(bed)
+    # The API server reads roles and admission policies from watches of its own: wait until they count.
+    wait_until(lambda: status(thief, "PATCH", f"{POWER}/other/status", {"status": {"watts": 1}}, MERGE) == 403 and
+               status(thief, "GET", "/api/v1/nodes") == 200, 20, "roles and policy to be in force")
+    return bed
 
 
 def lease():

@@ -9,6 +9,7 @@
 
 #include "planner/render.hpp"
 #include "test/planner/agent.hpp"
+#include "test/support/source_dir.hpp"
 
 namespace kwatt::test {
 namespace {
@@ -136,7 +137,7 @@ TEST_CASE("golden: plans are as recorded") {
     api::EnergyPolicySpec spec = enforcing();
     scene.build(w, spec);
     const std::string text = planner::render(plan_of(w, spec));
-    const std::string path = std::string(KWATT_SOURCE_DIR) + "/test/golden/plans/" + name + ".json";
+    const std::string path = test::source_path("test/golden/plans/" + name + ".json");
     if (update) std::ofstream{path} << text;
     const std::string recorded = read(path);
     CHECK_MESSAGE(text == recorded, "plan is now:\n" << text);

@@ -1,22 +1,19 @@
 """The Metal3 driver against a real API server: the real kwatt-controller with the rights of manifests/, and a fake
 Metal3 that does what spec.online says to the lab's machine."""
 import itertools
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("metal3")
 ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
 
-from bed import objects, register_kind  # noqa: E402
-from bed.client import ApiError  # noqa: E402
-from bed.process import wait_until  # noqa: E402
-from e2e.case import CHEAP_TO_BOOT, FAST  # noqa: E402
-from lab.site import Site  # noqa: E402
+from bed import objects, register_kind
+from bed.client import ApiError
+from bed.process import wait_until
+from e2e.case import CHEAP_TO_BOOT, FAST
+from lab.site import Site
 
 SPACE = "metal3"
 NUMBERS = itertools.count(1)
@@ -52,6 +49,8 @@ class FakeMetal3(threading.Thread):
         name, annotations = host["metadata"]["name"], host["metadata"].get("annotations") or {}
         if any(key.startswith("baremetalhost.metal3.io/") for key in annotations):
             return
+        if name not in self.site.room.call(lambda room: set(room.machines)):
+            return  # its case is over
         state, online = self.site.room.machine(name)["state"], host["spec"]["online"]
         if state == "On" and not online:
             self.site.room.power(name, "GracefulShutdown")

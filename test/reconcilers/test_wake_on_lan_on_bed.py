@@ -1,24 +1,17 @@
 """Wake-on-LAN with the real kwatt-controller and API server. The agents are fake: they send samples, and do to the
 lab's machines what the annotations on their Nodes say. What the real agent sends is in test/agent/."""
 import json
-import sys
 import threading
 import urllib.request
 import ssl
 from datetime import datetime, timezone
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-
-from bed import objects  # noqa: E402
-from bed.process import wait_until  # noqa: E402
-from e2e.case import CHEAP_TO_BOOT, FAST, merged  # noqa: E402
-from lab.site import NAMESPACE, Site  # noqa: E402
+from bed import objects
+from bed.process import wait_until
+from e2e.case import CHEAP_TO_BOOT, FAST, merged
+from lab.site import NAMESPACE, Site
 
 MACS = {"sleeper": "52:54:00:00:00:01"}
 
@@ -87,6 +80,7 @@ def site(tmp_path):
         yield site
 
 
+@pytest.mark.long(130)
 def test_a_machine_without_a_bmc_goes_off_by_its_agent_and_comes_back_through_a_relay(site):
     bed = site.bed
 

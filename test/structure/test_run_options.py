@@ -1,15 +1,10 @@
 """Which tests `./dev test` chooses, and what it refuses."""
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-if str(TESTS) not in sys.path:
-    sys.path.insert(0, str(TESTS))
-
-import run  # noqa: E402
+import run
 
 
 def test_a_group_is_its_files_by_language():
@@ -41,6 +36,6 @@ def test_sanitized_tests_are_those_of_the_group(monkeypatch, capsys):
     (["--group", "nonsense"], "invalid choice: 'nonsense'"),
 ])
 def test_what_would_run_nothing_is_refused_before_anything_is_built(words, sentence):
-    done = subprocess.run([sys.executable, TESTS / "run.py", "--check", *words], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, run.__file__, "--check", *words], capture_output=True, text=True,
                           check=False, timeout=60)
     assert done.returncode == 2 and sentence in done.stderr

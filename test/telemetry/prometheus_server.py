@@ -6,18 +6,12 @@ documentation shows, served as a scrape target.
 import http.server
 import json
 import shutil
-import sys
 import threading
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-for folder in (str(ROOT), str(ROOT / "test")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-
-from bed.process import PortReservation, Process, wait_until  # noqa: E402
+from bed.process import PortReservation, Process, wait_until
 
 PACKAGES = {"prometheus": "prometheus", "prometheus-node-exporter": "prometheus-node-exporter"}
 

@@ -1,26 +1,21 @@
 """kwatt's Prometheus source against Debian's real prometheus and prometheus-node-exporter."""
-import os
 import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import prometheus_server as peers
 from bed.process import wait_until
+from lab.site import program
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 NODES = {"n1": "10.0.0.1", "n2": "10.0.0.2", "n3": "10.0.0.3"}
 
 
 def ask(url, *arguments, check=True):
     """(lines of the answer) or, with check=False, the error."""
-    path = ROOT / "build" / os.environ.get("KWATT_PRESET", "dev") / "test" / "telemetry_probe"
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: run ./dev build first")
     nodes = [part for name, ip in NODES.items() for part in ("--node", f"{name}={ip}")]
-    done = subprocess.run([path, "--url", url, *nodes, *arguments], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([program("telemetry_probe", "test"), "--url", url, *nodes, *arguments], capture_output=True, text=True, timeout=30)
     if check:
         assert done.returncode == 0, done.stderr
         return [line.split(" ", 4) for line in done.stdout.splitlines()]
