@@ -103,17 +103,18 @@ bool History::Impl::open() {
 
 // True: everything of the batch is written.
 bool History::Impl::write_batch() {
+  const std::size_t before = done;
   while (done < batch.size()) {
     auto next = file->append(batch, done);
     if (!next) {
       failed(next.error());
+      settle(done - before);
       // Damaged while it was open: opened again, it is looked at and renamed aside.
       if (next.error().code == ErrorCode::parse) file.reset();
       return false;
     }
     metrics.add("kwatt_history_rows_total", "History rows written.", {},
                 static_cast<double>(*next - done));
-    settle(*next - done);
     done = *next;
     if (file->removed() > removed) {
       metrics.add("kwatt_history_removed_rows_total",
@@ -123,6 +124,7 @@ bool History::Impl::write_batch() {
     }
   }
   recovered();
+  settle(done - before);  // last: whoever waits for the rows sees that they could be written
   return true;
 }
 

@@ -52,6 +52,8 @@ class Tally:
             if case.find("failure") is not None or case.find("error") is not None:
                 self.failed.append(name)
                 counts[1] += 1
+                if group != "python":  # pytest has told
+                    print("".join(part.text or "" for part in case.findall("failure") + case.findall("error")))
             elif case.find("skipped") is not None:
                 self.skipped.append((name, case.find("skipped").get("message", "no reason given")))
                 counts[2] += 1
