@@ -1,7 +1,7 @@
 """./dev test: runs the C++ and the Python tests and closes with one line of counts.
 
 C++: one doctest executable per folder from the dev preset (asan and tsan with --sanitize).
-Python: pytest over test/ with KWATT_TEST_WORKERS (6) workers; each has a control plane of its own for
+Python: pytest over test/ with KWATT_TEST_WORKERS (5) workers; each has a control plane of its own for
 the end-to-end cases. A skipped test is listed with its reason. test/groups.txt names groups of test files.
 """
 import argparse
@@ -138,7 +138,7 @@ def run_pytest(tally, pattern, scratch, files=("test",)):
             outcome.failed.append(f"pytest: exit status {run.returncode}")
         return outcome
 
-    first = attempt(1, ["-n", os.environ.get("KWATT_TEST_WORKERS", "6")])
+    first = attempt(1, ["-n", os.environ.get("KWATT_TEST_WORKERS", "5")])
     if first.failed:
         second = attempt(2, ["-n", "1", "--lf", "--lfnf=none"])
         if second.passed or second.failed:

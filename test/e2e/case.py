@@ -189,8 +189,8 @@ class Case:
             self.bed.kubectl("delete", "energypolicy", policy, "--wait=false", "--ignore-not-found")
         self.bed.kubectl("delete", "namespace", self.name, "--wait=false", "--ignore-not-found")
         try:
-            wait_until(lambda: not any(self.bed.api.find("EnergyPolicy", p) for p in self._policies), 60,
-                       "policies to be gone")
+            self.wait(lambda: not any(self.bed.api.find("EnergyPolicy", p) for p in self._policies), 60,
+                      "policies to be gone")
         finally:
             for machine in self.machines:
                 self.bed.kubectl("delete", "node", machine, "--wait=false", "--ignore-not-found")

@@ -1,5 +1,4 @@
 """Things that die in the middle."""
-from bed.process import wait_until
 
 MIGRATE = {"migration": {"enabled": True, "strategy": "FewestPods", "maxNodes": 1, "minSavingScore": 1,
                          "drainTimeout": "60s", "evictionRetry": "1s"},
@@ -41,9 +40,10 @@ def test_an_api_server_that_is_restarted_is_watched_again(case):
     case.apply_policy()
     case.wait(lambda: sum(case.power(m).get("powerState") == "Off" for m in case.machines) == 1, 40, "one off")
     case.bed.restart_apiserver(kill=True)
-    wait_until(lambda: case.bed.kubectl("get", "--raw=/readyz", check=False).strip() == "ok", 30, "readyz")
+    case.wait(lambda: case.bed.kubectl("get", "--raw=/readyz", check=False).strip() == "ok", 30, "readyz")
     case.deploy("web", replicas=2, cpu="3")
-    case.wait_running("web", 2, seconds=90)
+    # The others must find the server again, too: the controller-manager makes the pods.
+    case.wait_running("web", 2, seconds=150)
 
 
 def test_sigterm_ends_the_controller_in_order_and_the_next_leads_at_once(case):
