@@ -154,6 +154,8 @@ class Held(Scenario):
 
     def prepare(self, yard):
         super().prepare(yard)
+        # Of two idle machines either may go: the other may be busy with its governor at that moment.
+        yard.deploy_on("base", 1, "m2", PAIR, cpu="1")
         yard.apply_policy(PAIR, {**IDLE, "dvfs": DVFS["dvfs"]})
         yard.wait(lambda: yard.is_off("m1") and yard.site.governor("m2") == "powersave" and yard.idle(),
                   "m1 to be off and m2 slow")
