@@ -125,6 +125,11 @@ bool Agent::read_state(Reading what) {
   } else {
     errors.push_back(zones.error().with_context("power limits").text());
   }
+  if (auto uncore = hardware::read_uncore(sys_)) {
+    state_.uncore = std::move(*uncore);
+  } else {
+    errors.push_back(uncore.error().with_context("uncore frequency limits").text());
+  }
   const bool good = errors.empty();
   // Policies that cannot be read are left alone; the others need not wait for them.
   for (std::string& sentence : grouped(state_.cpu.problems)) errors.push_back(std::move(sentence));
@@ -262,8 +267,13 @@ bool Agent::changed_by_others() const {
     const auto* was = set_to_->zone(settings.id);
     return was != nullptr && !(*was == settings);
   };
+  const auto die_differs = [&](const UncoreSettings& settings) {
+    const auto* was = set_to_->die(settings.id);
+    return was != nullptr && !(*was == settings);
+  };
   return std::any_of(present.policies.begin(), present.policies.end(), policy_differs) ||
-         std::any_of(present.zones.begin(), present.zones.end(), zone_differs);
+         std::any_of(present.zones.begin(), present.zones.end(), zone_differs) ||
+         std::any_of(present.uncore.begin(), present.uncore.end(), die_differs);
 }
 
 // Whether a successor would know the original settings of all that the plan writes to: a policy
@@ -280,6 +290,10 @@ bool Agent::remembered(const Plan& todo) const {
   for (const ZoneSettings& settings : original_->zones) {
     if (stored_ && stored_->zone(settings.id) != nullptr) continue;
     if (writes_below(hardware::zone_folder(settings.id))) return false;
+  }
+  for (const UncoreSettings& settings : original_->uncore) {
+    if (stored_ && stored_->die(settings.id) != nullptr) continue;
+    if (writes_below(hardware::uncore_folder(settings.id))) return false;
   }
   return true;
 }

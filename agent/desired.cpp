@@ -16,6 +16,7 @@ constexpr std::string_view kGovernor = "kwatt.dev/governor";
 constexpr std::string_view kFrequency = "kwatt.dev/max-frequency-mhz";
 constexpr std::string_view kPreference = "kwatt.dev/epp";
 constexpr std::string_view kCap = "kwatt.dev/power-cap-watts";
+constexpr std::string_view kUncore = "kwatt.dev/max-uncore-mhz";
 constexpr std::string_view kRequest = "kwatt.dev/request";
 
 constexpr std::int64_t kMostMegahertz = 100'000;
@@ -98,6 +99,9 @@ DesiredSettings parse_desired(const api::StringMap& annotations) {
   settings.preference = reader.word(kPreference, Lever::preference);
   if (const auto cap = reader.number(kCap, Lever::cap, kMostWatts))
     settings.power_cap = watts(*cap);
+  if (const auto mhz = reader.number(kUncore, Lever::uncore, kMostMegahertz)) {
+    settings.max_uncore = Megahertz{*mhz};
+  }
   reader.request();
   return settings;
 }

@@ -13,6 +13,12 @@ namespace {
 // "" where a range would not help.
 std::string range_of(const FailedStore& failed, const MachineState& now, const Original& original) {
   if (failed.error.code != ErrorCode::conflict) return {};
+  if (failed.write.what.find("uncore") != std::string::npos) {
+    const auto range = hardware::uncore_range(now.uncore);
+    return range ? fmt::format("; the hardware's range is {} to {} MHz", range->min.count(),
+                               range->max.count())
+                 : std::string{};
+  }
   if (failed.write.what.find("frequency") != std::string::npos) {
     const auto cpu = hardware::summarize(now.cpu);
     return fmt::format("; the hardware's range is {} to {} MHz", cpu.hardware_min.count(),

@@ -77,15 +77,25 @@ bool parse_zone(const std::vector<std::string_view>& fields, Original& original)
   return true;
 }
 
+bool parse_uncore(const std::vector<std::string_view>& fields, Original& original) {
+  if (fields.size() != 4 || fields[1].empty()) return false;
+  const auto min_khz = hardware::parse_number(fields[2]);
+  const auto max_khz = hardware::parse_number(fields[3]);
+  if (!min_khz || !max_khz) return false;
+  original.uncore.push_back({std::string(fields[1]), *min_khz, *max_khz});
+  return true;
+}
+
 constexpr std::string_view kHeld = "held", kOwed = "owed", kOwedZone = "owed-zone";
 struct HeldWord {
   std::string_view word;
   bool Held::*lever;
 };
-constexpr std::array<HeldWord, 4> kHeldWords{{{"governor", &Held::governor},
+constexpr std::array<HeldWord, 5> kHeldWords{{{"governor", &Held::governor},
                                               {"frequency", &Held::frequency},
                                               {"epp", &Held::preference},
-                                              {"cap", &Held::cap}}};
+                                              {"cap", &Held::cap},
+                                              {"uncore", &Held::uncore}}};
 
 bool parse_held(const std::vector<std::string_view>& fields, Held& held) {
   if (fields.size() != 2) return false;
@@ -118,9 +128,10 @@ std::optional<StoredOriginal> parse_exact(std::string_view text) {
   if (text.empty()) return std::nullopt;
   for (const std::string_view item : split(text, ' ')) {
     const auto fields = split(item, '/');
-    const bool good = fields.front() == "cpu"    ? parse_policies(fields, original)
-                      : fields.front() == "zone" ? parse_zone(fields, original)
-                      : fields.front() == kHeld  ? parse_held(fields, held)
+    const bool good = fields.front() == "cpu"      ? parse_policies(fields, original)
+                      : fields.front() == "zone"   ? parse_zone(fields, original)
+                      : fields.front() == "uncore" ? parse_uncore(fields, original)
+                      : fields.front() == kHeld    ? parse_held(fields, held)
                       : fields.front() == kOwed || fields.front() == kOwedZone
                           ? parse_owed(fields, held)
                           : false;
@@ -146,6 +157,9 @@ std::string exact_of(const Original& original, const Held& held) {
   }
   for (const ZoneSettings& zone : original.zones) {
     items.push_back(fmt::format("zone/{}/{}/{}", zone.id, zone.limit_uw, zone.enabled ? 1 : 0));
+  }
+  for (const UncoreSettings& die : original.uncore) {
+    items.push_back(fmt::format("uncore/{}/{}/{}", die.id, die.min_khz, die.max_khz));
   }
   std::vector<std::string_view> words;
   for (const HeldWord& word : kHeldWords) {
@@ -184,6 +198,12 @@ const ZoneSettings* Original::zone(const std::string& id) const {
   return found == zones.end() ? nullptr : &*found;
 }
 
+const UncoreSettings* Original::die(const std::string& id) const {
+  const auto found = std::find_if(uncore.begin(), uncore.end(),
+                                  [&](const UncoreSettings& d) { return d.id == id; });
+  return found == uncore.end() ? nullptr : &*found;
+}
+
 Original capture(const MachineState& state, std::string boot_id) {
   Original original;
   original.boot_id = std::move(boot_id);
@@ -194,6 +214,9 @@ Original capture(const MachineState& state, std::string boot_id) {
     if (hardware::limitable(zone)) {
       original.zones.push_back({zone.id, zone.limit_uw, zone.enabled});
     }
+  }
+  for (const hardware::UncoreDie& die : state.uncore) {
+    original.uncore.push_back({die.id, die.min_khz, die.max_khz});
   }
   return original;
 }

@@ -46,6 +46,7 @@ class Planner {
   Plan run() {
     plan_cpu();
     plan_cap();
+    plan_uncore();
     note_owed();
     return std::move(plan_);
   }
@@ -231,6 +232,33 @@ class Planner {
     if (take == Take::original && !differs) plan_.held.cap = false;
   }
 
+  void plan_uncore() {
+    const Take take = choose(
+        desired_.max_uncore.has_value(),
+        desired_.max_uncore ? hardware::check_max_uncore(now_.uncore, *desired_.max_uncore) : ok(),
+        unreadable(desired_, Lever::uncore), plan_.held.uncore, plan_.refusals);
+    std::size_t writes = 0, known = 0;
+    for (const hardware::UncoreDie& die : now_.uncore) {
+      const UncoreSettings* original = original_.die(die.id);
+      if (original != nullptr) ++known;
+      std::int64_t min_khz = die.min_khz, max_khz = die.max_khz;
+      if (take == Take::desired) {
+        max_khz = hardware::uncore_step_khz(*desired_.max_uncore);
+        min_khz = std::min(original != nullptr ? original->min_khz : min_khz, max_khz);
+      } else if (take == Take::original && original != nullptr) {
+        min_khz = original->min_khz;
+        max_khz = original->max_khz;
+      }
+      for (auto& write : hardware::uncore_changes(die, min_khz, max_khz)) {
+        plan_.writes.push_back(std::move(write));
+        ++writes;
+      }
+    }
+    // Held as long as a die is away: it comes back with the limits that it went with.
+    const bool all_here = known == original_.uncore.size();
+    if (take == Take::original && writes == 0 && all_here) plan_.held.uncore = false;
+  }
+
   const DesiredSettings& desired_;
   const MachineState& now_;
   const Original& original_;
@@ -263,6 +291,11 @@ Held difference(const MachineState& now, const Original& original) {
     if (was == nullptr) continue;
     held.cap |= zone.limit_uw != was->limit_uw || zone.enabled != was->enabled;
   }
+  for (const hardware::UncoreDie& die : now.uncore) {
+    const UncoreSettings* was = original.die(die.id);
+    if (was == nullptr) continue;
+    held.uncore |= die.min_khz != was->min_khz || die.max_khz != was->max_khz;
+  }
   return held;
 }
 
@@ -291,6 +324,15 @@ void refresh_original(Original& original, const MachineState& now, const Held& h
     if (known == original.zones.end()) {
       original.zones.push_back(settings);
     } else if (!held.cap && !held.owed.owes(settings.id)) {
+      *known = settings;
+    }
+  }
+  for (const UncoreSettings& settings : present.uncore) {
+    const auto known = std::find_if(original.uncore.begin(), original.uncore.end(),
+                                    [&](const UncoreSettings& d) { return d.id == settings.id; });
+    if (known == original.uncore.end()) {
+      original.uncore.push_back(settings);
+    } else if (!held.uncore) {
       *known = settings;
     }
   }

@@ -79,7 +79,7 @@ Result<std::string> Pusher::authorization() const {
   return "Bearer " + *token;
 }
 
-net::Task<Result<void>> Pusher::push() {
+net::Task<Result<bool>> Pusher::push() {
   auto bearer = authorization();
   if (!bearer) co_return bearer.error();
   telemetry::AgentBatch batch{options_.node, options_.boot_id, {samples_.begin(), samples_.end()}};
@@ -96,7 +96,7 @@ net::Task<Result<void>> Pusher::push() {
   const std::size_t sent = end > dropped_ ? static_cast<std::size_t>(end - dropped_) : 0;
   if (answer->status / 100 == 2) {
     drop(sent);
-    co_return Result<void>{};
+    co_return answer->headers.get("Kwatt-Leading") != "false";
   }
   const ErrorCode code = code_of(answer->status);
   if (code == ErrorCode::invalid_argument) drop(sent);

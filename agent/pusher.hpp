@@ -26,10 +26,11 @@ class Pusher {
   void add(telemetry::AgentSample sample);
   std::size_t waiting() const { return samples_.size(); }
 
-  // Sends what waits (also nothing: that still asks for a sign of life). ok: the controller took
-  // it. A batch that it calls wrong (400, 413, 422) is dropped, or it would be sent for ever.
-  // Errors: io (token file), of the client, and what the status means.
-  net::Task<Result<void>> push();
+  // Sends what waits (also nothing: that still asks for a sign of life). ok: a controller took it;
+  // true if it leads, and only then it is a sign of life. A batch that it calls wrong (400, 413,
+  // 422) is dropped, or it would be sent for ever. Errors: io (token file), of the client, and what
+  // the status means.
+  net::Task<Result<bool>> push();
 
  private:
   Result<std::string> authorization() const;

@@ -52,6 +52,9 @@ api::AgentReport build_report(const ReportInput& input) {
   report.min_mhz = cpu.min.count();
   report.max_mhz = cpu.max.count();
   if (!input.sample) report.current_mhz = cpu.current.count();
+  for (const hardware::UncoreDie& die : input.state.uncore) {
+    report.max_uncore_mhz = std::max(report.max_uncore_mhz, die.max_khz / 1000);
+  }
   report.applied_request = input.applied_request;
   if (input.desired.power_cap) {
     report.requested_cap_watts = input.desired.power_cap->count() / 1000;

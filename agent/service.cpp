@@ -172,7 +172,8 @@ class Service {
       metrics_.add("kwatt_agent_pushes_total", "Pushes of samples to the controller.",
                    {{"result", pushed ? "ok" : std::string(to_string(pushed.error().code))}});
       const std::string error = pushed ? std::string{} : pushed.error().text();
-      if (pushed) agent_.dead_man().sign_of_life(clock_.monotonic());
+      // A controller that only follows does not act.
+      if (pushed && *pushed) agent_.dead_man().sign_of_life(clock_.monotonic());
       if (error != last_error) {
         if (pushed) {
           log::info("samples reach the controller", {});

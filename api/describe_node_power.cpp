@@ -173,6 +173,7 @@ struct Describe<AgentReport> {
                  field<&AgentReport::min_mhz>("minMHz"),
                  field<&AgentReport::max_mhz>("maxMHz"),
                  field<&AgentReport::current_mhz>("currentMHz"),
+                 field<&AgentReport::max_uncore_mhz>("maxUncoreMHz"),
                  field<&AgentReport::applied_request>("appliedRequest"),
                  field<&AgentReport::requested_cap_watts>("requestedCapWatts"),
                  field<&AgentReport::effective_cap_watts>("effectiveCapWatts"),

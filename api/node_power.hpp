@@ -115,6 +115,7 @@ struct AgentReport {
   std::int64_t cpu_utilization_percent = 0;
   std::string governor;
   std::int64_t min_mhz = 0, max_mhz = 0, current_mhz = 0;
+  std::int64_t max_uncore_mhz = 0;
   std::string applied_request;  // id of the newest request that was applied and read back
   std::int64_t requested_cap_watts = 0, effective_cap_watts = 0;
   bool converged = false;

@@ -122,7 +122,10 @@ net::Task<net::Response> handle(std::shared_ptr<IngestDependencies> dependencies
   }
   take(self, *push);
   net::Response response = answer(204, "");
-  response.headers.set("Kwatt-Leading", self.leading() ? "true" : "false");
+  const bool leading = self.leading();
+  response.headers.set("Kwatt-Leading", leading ? "true" : "false");
+  // The next push has a new connection, which the Service may take to the replica that leads.
+  if (!leading) response.headers.set("Connection", "close");
   co_return response;
 }
 

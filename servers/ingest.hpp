@@ -20,7 +20,8 @@ struct IngestDependencies {
   const Clock& clock;
   Metrics& metrics;
   // Whether this replica leads; a follower takes samples as well (its caches stay warm) and says so
-  // in the reply, as it is no sign of life of a controller that acts.
+  // in the reply, as it is no sign of life of a controller that acts, and closes the connection
+  // (docs/adr/0005-agents-find-the-leader.md).
   std::function<bool()> leading;
   std::function<void(const std::string& node)> first_sample;  // a node that had none before
   // What the machine can draw at most; nullopt, or no function: not known.

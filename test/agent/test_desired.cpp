@@ -17,12 +17,14 @@ TEST_CASE("each annotation is one setting") {
        {"kwatt.dev/max-frequency-mhz", "1800"},
        {"kwatt.dev/epp", "balance_power"},
        {"kwatt.dev/power-cap-watts", "250"},
+       {"kwatt.dev/max-uncore-mhz", "1600"},
        {"kwatt.dev/request",
         R"({"id":"r-7","time":"2026-11-20T21:44:03Z","policy":"default","keys":["governor"]})"}});
   CHECK(settings.governor == "powersave");
   CHECK(settings.max_frequency == Megahertz{1800});
   CHECK(settings.preference == "balance_power");
   CHECK(settings.power_cap == watts(250));
+  CHECK(settings.max_uncore == Megahertz{1600});
   CHECK(settings.request_id == "r-7");
   CHECK_FALSE(settings.keep_cap);
   CHECK(settings.errors.empty());
@@ -32,6 +34,7 @@ TEST_CASE("0 and the empty text leave the choice to the driver") {
   const DesiredSettings settings = parse_desired({{"kwatt.dev/governor", ""},
                                                   {"kwatt.dev/max-frequency-mhz", "0"},
                                                   {"kwatt.dev/epp", ""},
+                                                  {"kwatt.dev/max-uncore-mhz", "0"},
                                                   {"kwatt.dev/power-cap-watts", ""}});
   CHECK((settings == DesiredSettings{}));
 }
@@ -50,6 +53,7 @@ TEST_CASE("what makes no sense is a sentence, and its setting stays as it is") {
       {"kwatt.dev/max-frequency-mhz", "1.8GHz", Lever::frequency},
       {"kwatt.dev/max-frequency-mhz", "-1", Lever::frequency},
       {"kwatt.dev/max-frequency-mhz", "100001", Lever::frequency},
+      {"kwatt.dev/max-uncore-mhz", "1.6GHz", Lever::uncore},
       {"kwatt.dev/power-cap-watts", "25O", Lever::cap},
       {"kwatt.dev/power-cap-watts", " 250", Lever::cap},
       {"kwatt.dev/power-cap-watts", "99999999999999999999", Lever::cap},

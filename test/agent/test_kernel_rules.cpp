@@ -425,12 +425,67 @@ TEST_CASE("a counter that wraps is no jump, and a whole machine is not counted t
   }
 }
 
-TEST_CASE("uncore frequencies are nobody's wish and are left alone") {
+TEST_CASE("uncore frequencies that nobody asks for are left alone") {
   Site site({.driver = "intel_pstate"}, {.uncore = true});
   site.ask({{"kwatt.dev/governor", "performance"}, {"kwatt.dev/power-cap-watts", "100"}});
   site.ask({});
   CHECK(site.sys.stores_to("max_freq_khz") == 0);
   CHECK(site.sys.stores_to("min_freq_khz") == 0);
+  CHECK(site.report().max_uncore_mhz == 2400);
+}
+
+TEST_CASE("a limit of the uncore frequency reaches each die and goes with its annotation") {
+  const auto die = [](int package, const std::string& file) {
+    return "devices/system/cpu/intel_uncore_frequency/package_0" + std::to_string(package) +
+           "_die_00/" + file;
+  };
+  Site site({.packages = 2}, {.uncore = true});
+  site.sys.by_hand(die(1, "min_freq_khz"), "1800000");
+  site.ask({{"kwatt.dev/max-uncore-mhz", "1650"}});
+  for (const int package : {0, 1}) CHECK(site.sys.text(die(package, "max_freq_khz")) == "1600000");
+  CHECK(site.sys.text(die(0, "min_freq_khz")) == "800000");
+  CHECK(site.sys.text(die(1, "min_freq_khz")) == "1600000");
+  CHECK(site.report().converged);
+  CHECK(site.report().max_uncore_mhz == 1600);
+  SUBCASE("removed") {
+    site.ask({});
+    CHECK(site.sys.text(die(1, "min_freq_khz")) == "1800000");
+    CHECK(site.sys.text(die(1, "max_freq_khz")) == "2400000");
+    CHECK_FALSE(site.agent->held()->any());
+  }
+  SUBCASE("another agent gives it back") {
+    site.start();
+    site.ask({});
+    CHECK(site.sys.text(die(0, "max_freq_khz")) == "2400000");
+    CHECK(site.sys.text(die(1, "min_freq_khz")) == "1800000");
+  }
+  SUBCASE("what somebody else sets is set again") {
+    site.sys.by_hand(die(0, "max_freq_khz"), "2000000");
+    site.step(6);
+    CHECK(site.sys.text(die(0, "max_freq_khz")) == "1600000");
+  }
+  SUBCASE("a die that is away when it is let go gets its own when it comes back") {
+    for (const int cpu : {2, 3}) site.sys.by_hand(online(cpu), "0");
+    site.ask({});
+    CHECK(site.sys.text(die(0, "max_freq_khz")) == "2400000");
+    CHECK(site.agent->held()->uncore);
+    for (const int cpu : {2, 3}) site.sys.by_hand(online(cpu), "1");
+    site.step(6);
+    CHECK(site.sys.text(die(1, "max_freq_khz")) == "2400000");
+    CHECK_FALSE(site.agent->held()->any());
+  }
+  SUBCASE("out of range is refused with the range") {
+    site.ask({{"kwatt.dev/max-uncore-mhz", "2500"}});
+    says(site.errors(), "uncore frequency 2500 MHz is outside the hardware's 800 to 2400 MHz");
+    CHECK(site.sys.text(die(0, "max_freq_khz")) == "1600000");
+  }
+}
+
+TEST_CASE("a kernel that shows no uncore frequency says so") {
+  Site site;
+  site.ask({{"kwatt.dev/max-uncore-mhz", "1600"}});
+  says(site.errors(), "shows no uncore frequency that could be limited");
+  CHECK_FALSE(site.report().converged);
 }
 
 TEST_CASE("what is asked for stays through the loss of the API server, and can be given back") {

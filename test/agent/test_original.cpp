@@ -49,9 +49,10 @@ TEST_CASE("what is held is stored with it") {
   FakeHostFs fs;
   FakeMachine{.policies = 1}.build(fs);
   const Original original = capture(state_of(fs), "boot-1");
-  const Held held{.governor = true, .frequency = false, .preference = true, .cap = true};
+  const Held held{
+      .governor = true, .frequency = false, .preference = true, .cap = true, .uncore = true};
   const api::OriginalSettings report = to_report(original, held);
-  CHECK(report.exact.ends_with(" held/governor,epp,cap"));
+  CHECK(report.exact.ends_with(" held/governor,epp,cap,uncore"));
   CHECK(says_held(report));
   CHECK((from_report(report, MachineState{}).held == held));
   CHECK((from_report(report, MachineState{}).original == original));

@@ -89,6 +89,18 @@ TEST_CASE_FIXTURE(Fixture, "the token is read for every push, and none is not pu
   CHECK(server.requests().size() == 2);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a controller that follows takes samples, and is no sign of life") {
+  Pusher pusher = make();
+  server.on(kLine, 204, "", {{"Kwatt-Leading", "false"}});
+  pusher.add(sample(1));
+  const auto followed = server.run(pusher.push());
+  REQUIRE(followed);
+  CHECK_FALSE(*followed);
+  CHECK(pusher.waiting() == 0);
+  server.on(kLine, 204, "", {{"Kwatt-Leading", "true"}});
+  CHECK(*server.run(pusher.push()));
+}
+
 TEST_CASE_FIXTURE(Fixture, "while nobody takes them the oldest samples go first") {
   server.on(kLine, 200, "");
   Pusher pusher = make();

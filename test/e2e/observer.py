@@ -13,6 +13,7 @@ from e2e.invariants import Sight
 from lab.physics import PACKAGE_IDLE
 
 EVERY = 0.25
+BLIND_LOOKS = 4  # that an operation has to show up after an API server that was gone
 LEASE = ("kwatt-controller", "kwatt-system")
 
 
@@ -71,6 +72,7 @@ class Observer:
         self._finalized = set()    # policies that were seen with our finalizer
         self._excluded_since = {}
         self._kept_watts = set()
+        self._blind = []           # [looks left, arguments of command_violations] of commands nobody could look at
         self._log_seq = 0
         self.commands = []         # (entry, pid or None) of all commands but the button's
         self.looks = 0
@@ -86,6 +88,9 @@ class Observer:
     def take_violations(self, machines=None):
         """The violations on these machines (None: all), each once, after one more look."""
         time.sleep(2 * EVERY)
+        end = time.monotonic() + 10
+        while time.monotonic() < end and any(machines is None or c[0]["machine"] in machines for _, c in self._blind):
+            time.sleep(EVERY)
         with self._lock:
             mine = [text for machine, text in self._violations if machines is None or machine in machines]
             self._violations = [v for v in self._violations if machines is not None and v[0] not in machines]
@@ -155,16 +160,20 @@ class Observer:
             known = self._identities()
             pid = sender_of(entry["peerPort"], known)
             identity = known.get(pid, "")
+        blind = False
         try:
             sight = self._look(room)
         except (OSError, ApiError, ValueError):
-            sight = self._last  # the API server is down in some cases; what it said last counts
+            sight, blind = self._last, True  # the API server is down in some cases; what it said last counts
         with self._lock:
             if entry["kind"] == "command":
                 self.commands.append((entry, pid))
-            found = invariants.command_violations(entry, sight, self._operations.get(entry["machine"], set()),
-                                                  identity, self._own_node)
-            self._violations += found
+            # The same set for good: what is committed later is in it later.
+            command = (entry, sight, self._operations.setdefault(entry["machine"], set()), identity, self._own_node)
+            if blind:
+                self._blind.append([BLIND_LOOKS, command])
+            else:
+                self._violations += invariants.command_violations(*command)
 
     # ---- four times a second ------------------------------------------------------------------------------
 
@@ -179,7 +188,19 @@ class Observer:
             self._log_seq = max([self._log_seq, *(entry["seq"] for entry in writes)])
             with self._lock:
                 self._remember(sight)
+                self._judge_blind()
                 self._check(sight, writes)
+
+    def _judge_blind(self):
+        """An operation that was committed right before the API server went shows when it is back."""
+        for waiting in self._blind:
+            waiting[0] -= 1
+        for left, command in self._blind:
+            entry, _, operations, *_ = command
+            if left <= 0 or entry["operationId"] in operations:
+                self._violations += invariants.command_violations(*command)
+        self._blind = [[left, command] for left, command in self._blind
+                       if left > 0 and command[0]["operationId"] not in command[2]]
 
     def _check(self, sight, writes):
         since = {name: seen for name, (_, seen) in self._since.items()}

@@ -4,6 +4,7 @@ import copy
 import pytest
 from e2e import invariants
 from e2e.invariants import Sight
+from e2e.observer import BLIND_LOOKS, Observer
 
 BUDGET = {"disruption": {"budgets": [{"nodes": "1"}]}}
 
@@ -165,3 +166,25 @@ def test_what_a_deleted_policy_leaves_behind_is_named():
     assert len(invariants.remains_violations(seen, {"p"})) == 1
     seen.nodes["m3"] = node(annotations={"kwatt.dev/request": '{"id":"op","policy":"p","keys":[]}'})
     assert len(invariants.remains_violations(seen, {"p"})) == 2
+
+
+def test_a_command_that_nobody_could_look_at_waits_for_its_operation_to_show():
+    observer = Observer.__new__(Observer)
+    observer._violations = []
+    known, before = set(), sight()
+    before.machines["m1"] = machine()  # what was seen last before the API server went
+    for shown in (True, False):
+        observer._blind = [[BLIND_LOOKS, (command(operation_id="late"), before, known, "me", "")]]
+        observer._judge_blind()
+        assert observer._violations == [] and observer._blind
+        if shown:
+            known.add("late")
+            observer._judge_blind()
+            assert not [text for _, text in observer._violations if "never committed" in text]
+            known.clear()
+            observer._violations = []
+        else:
+            for _ in range(BLIND_LOOKS):
+                observer._judge_blind()
+            assert [text for _, text in observer._violations if "never committed" in text]
+        assert observer._blind == []

@@ -34,6 +34,7 @@ struct Fixture {
   telemetry::SampleStore samples;
   Metrics metrics;
   std::vector<std::string> first;
+  bool leads = true;
   boost::asio::io_context io;
   net::Handler handler =
       ingest_handler({.reviewer = reviewer,
@@ -41,7 +42,7 @@ struct Fixture {
                       .samples = samples,
                       .clock = clock,
                       .metrics = metrics,
-                      .leading = [] { return true; },
+                      .leading = [this] { return leads; },
                       .first_sample = [this](const std::string& node) { first.push_back(node); }});
 
   net::Response post(const std::string& type, const std::string& body,
@@ -74,6 +75,21 @@ TEST_SUITE("telemetry") {
     CHECK(first.size() == 1);
     CHECK(post("application/json", batch("n2", telemetry::PowerSource::hwmon)).status == 403);
     CHECK(samples.size() == 1);
+  }
+
+  TEST_CASE_FIXTURE(Fixture,
+                    "ingest: a replica that follows takes samples and closes the connection") {
+    const auto push = [this] {
+      clock.advance(std::chrono::seconds{10});
+      return post("application/json", batch("n1", telemetry::PowerSource::hwmon));
+    };
+    CHECK(push().headers.get("Connection").empty());
+    leads = false;
+    const net::Response response = push();
+    CHECK(response.status == 204);
+    CHECK(response.headers.get("Kwatt-Leading") == "false");
+    CHECK(response.headers.get("Connection") == "close");
+    CHECK(samples.samples("n1").size() == 2);
   }
 
   TEST_CASE_FIXTURE(Fixture, "ingest: Scaphandre's text is a reading of the token's node") {
