@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* kDescription =
     "Applies what the annotations of this machine's Node ask for (kwatt.dev/governor,\n"
-    "/max-frequency-mhz, /epp, /power-cap-watts), reports into NodePower status.report, pushes "
-    "power\n"
-    "and utilization samples to the controller, and puts the original settings back when it is\n"
-    "stopped, when an annotation goes, and when the controller gives no sign of life.";
+    "/max-frequency-mhz, /epp, /power-cap-watts, /max-uncore-mhz), reports into NodePower\n"
+    "status.report, pushes power and utilization samples to the controller, and puts the\n"
+    "original settings back when it is stopped, when an annotation goes, and when the controller\n"
+    "gives no sign of life.";
 
 // A duration as Go writes it, not below `least`.
 void add_duration(CLI::App& app, const std::string& name, Duration& target, Duration least,
