@@ -36,6 +36,16 @@ BackoffOptions pauses(Duration maximum) {
   return options;
 }
 
+std::string folder_of(const PolicySettings& settings) {
+  return hardware::policy_folder(settings.index);
+}
+std::string folder_of(const ZoneSettings& settings) {
+  return hardware::zone_folder(settings.id);
+}
+std::string folder_of(const UncoreSettings& settings) {
+  return hardware::uncore_folder(settings.id);
+}
+
 std::string joined(const std::vector<std::string>& sentences) {
   return fmt::format("{}", fmt::join(sentences, "; "));
 }
@@ -138,11 +148,13 @@ bool Agent::read_state(Reading what) {
 }
 
 void Agent::take_sample() {
-  const bool measuring_outside = sampler_.measuring_outside();
   const auto before =
       std::exchange(sample_, sampler_.sample(state_, clock_.now(), clock_.monotonic()));
-  if (measuring_outside && !sampler_.measuring_outside()) check_now_ = true;  // caps wait for it
   state_.non_package = sampler_.non_package();
+  const bool measuring = sampler_.measuring_outside();
+  if (std::exchange(state_.measuring_outside, measuring) && !measuring) {
+    check_now_ = true;  // caps wait for it
+  }
   ++samples_taken_;
   if (!sample_) return;
   if (before && before->source != sample_->source) {
@@ -217,7 +229,7 @@ kube::Task<void> Agent::apply() {
   held_ = held_.both(todo.held);
   note(refusals_, std::move(todo.refusals), "refused");
   const bool as_annotated = !given_up_ || annotated_.empty() || desired == annotated_;
-  const bool cap_unknown = desired.power_cap && sampler_.measuring_outside();
+  const bool cap_unknown = desired.power_cap && state_.measuring_outside;
   converged_ = todo.writes.empty() && refusals_.empty() && write_errors_.empty() &&
                state_errors_.empty() && annotated_.errors.empty() && as_annotated && !cap_unknown;
   if (converged_) applied_request_ = annotated_.request_id;
@@ -226,8 +238,7 @@ kube::Task<void> Agent::apply() {
 }
 
 Plan Agent::plan(const DesiredSettings& desired, bool cap_changed) const {
-  return make_plan({desired, state_, *original_, held_, cap_changed, shown_preference_,
-                    sampler_.measuring_outside()});
+  return make_plan({desired, state_, *original_, held_, cap_changed, shown_preference_});
 }
 
 // The kernel may call a preference that was stored as a number by a name of its own.
@@ -259,21 +270,13 @@ void Agent::does_not_stay(const Plan& todo) {
 bool Agent::changed_by_others() const {
   if (set_at_ == MonotonicPoint{} || !set_to_) return false;
   const Original present = capture(state_, config_.boot_id);
-  const auto policy_differs = [&](const PolicySettings& settings) {
-    const auto* was = set_to_->policy(settings.index);
-    return was != nullptr && !(*was == settings);
+  const auto any_differs = [&](const auto& all) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& settings) {
+      const auto* was = set_to_->find(settings);
+      return was != nullptr && !(*was == settings);
+    });
   };
-  const auto zone_differs = [&](const ZoneSettings& settings) {
-    const auto* was = set_to_->zone(settings.id);
-    return was != nullptr && !(*was == settings);
-  };
-  const auto die_differs = [&](const UncoreSettings& settings) {
-    const auto* was = set_to_->die(settings.id);
-    return was != nullptr && !(*was == settings);
-  };
-  return std::any_of(present.policies.begin(), present.policies.end(), policy_differs) ||
-         std::any_of(present.zones.begin(), present.zones.end(), zone_differs) ||
-         std::any_of(present.uncore.begin(), present.uncore.end(), die_differs);
+  return any_differs(present.policies) || any_differs(present.zones) || any_differs(present.uncore);
 }
 
 // Whether a successor would know the original settings of all that the plan writes to: a policy
@@ -283,19 +286,13 @@ bool Agent::remembered(const Plan& todo) const {
     return std::any_of(todo.writes.begin(), todo.writes.end(),
                        [&](const auto& write) { return write.path.starts_with(folder); });
   };
-  for (const PolicySettings& settings : original_->policies) {
-    if (stored_ && stored_->policy(settings.index) != nullptr) continue;
-    if (writes_below(hardware::policy_folder(settings.index))) return false;
-  }
-  for (const ZoneSettings& settings : original_->zones) {
-    if (stored_ && stored_->zone(settings.id) != nullptr) continue;
-    if (writes_below(hardware::zone_folder(settings.id))) return false;
-  }
-  for (const UncoreSettings& settings : original_->uncore) {
-    if (stored_ && stored_->die(settings.id) != nullptr) continue;
-    if (writes_below(hardware::uncore_folder(settings.id))) return false;
-  }
-  return true;
+  const auto all_known = [&](const auto& all) {
+    return std::all_of(all.begin(), all.end(), [&](const auto& settings) {
+      return (stored_ && stored_->find(settings) != nullptr) || !writes_below(folder_of(settings));
+    });
+  };
+  return all_known(original_->policies) && all_known(original_->zones) &&
+         all_known(original_->uncore);
 }
 
 bool Agent::write_hardware(const Plan& todo) {
@@ -392,7 +389,6 @@ api::AgentReport Agent::build(const Held& held) const {
                                           .errors = std::move(errors),
                                           .sample = sample_});
   report.can_power_off = config_.can_power_off;
-  if (sampler_.measuring_outside()) report.effective_cap_watts = 0;  // nobody knows yet
   return report;
 }
 

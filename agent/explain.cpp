@@ -10,19 +10,20 @@
 namespace kwatt::agent {
 namespace {
 
+std::string range_text(Megahertz min, Megahertz max) {
+  return fmt::format("; the hardware's range is {} to {} MHz", min.count(), max.count());
+}
+
 // "" where a range would not help.
 std::string range_of(const FailedStore& failed, const MachineState& now, const Original& original) {
   if (failed.error.code != ErrorCode::conflict) return {};
   if (failed.write.what.find("uncore") != std::string::npos) {
     const auto range = hardware::uncore_range(now.uncore);
-    return range ? fmt::format("; the hardware's range is {} to {} MHz", range->min.count(),
-                               range->max.count())
-                 : std::string{};
+    return range ? range_text(range->min, range->max) : std::string{};
   }
   if (failed.write.what.find("frequency") != std::string::npos) {
     const auto cpu = hardware::summarize(now.cpu);
-    return fmt::format("; the hardware's range is {} to {} MHz", cpu.hardware_min.count(),
-                       cpu.hardware_max.count());
+    return range_text(cpu.hardware_min, cpu.hardware_max);
   }
   const CapRange range = cap_range(now, original);
   if (failed.write.what.starts_with("power limit of") && range.max_watts > 0) {

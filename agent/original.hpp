@@ -19,6 +19,9 @@ struct MachineState {
   // nullopt: not measured.
   std::optional<Milliwatts> non_package;
   std::vector<hardware::UncoreDie> uncore = {};  // that answer now
+  // non_package is not known yet: limits made without it would be too high, so none is raised, and
+  // neither the range of caps nor the cap in force can be told.
+  bool measuring_outside = false;
 };
 
 struct PolicySettings {
@@ -50,6 +53,10 @@ struct Original {
   const PolicySettings* policy(int index) const;
   const ZoneSettings* zone(const std::string& id) const;
   const UncoreSettings* die(const std::string& id) const;
+  // The same by kind, for code that treats all alike.
+  const PolicySettings* find(const PolicySettings& alike) const { return policy(alike.index); }
+  const ZoneSettings* find(const ZoneSettings& alike) const { return zone(alike.id); }
+  const UncoreSettings* find(const UncoreSettings& alike) const { return die(alike.id); }
 };
 
 // Policies and zones that were away (offline, unplugged) when their levers were let go: they get

@@ -205,7 +205,7 @@ class Planner {
       }
     }
     const bool wait =
-        input_.measuring_outside && !check && check.error().code == ErrorCode::out_of_range;
+        now_.measuring_outside && !check && check.error().code == ErrorCode::out_of_range;
     const Take take =
         choose(desired_.power_cap.has_value(), check, wait || unreadable(desired_, Lever::cap),
                plan_.held.cap, plan_.refusals);
@@ -215,7 +215,7 @@ class Planner {
       std::vector<hardware::AttributeWrite> writes;
       if (take == Take::desired) {
         const std::int64_t slack = input_.cap_changed ? 0 : hardware::kLimitTolerance_uw;
-        const bool keep = input_.measuring_outside && zone.enabled;
+        const bool keep = now_.measuring_outside && zone.enabled;
         const std::int64_t limit_uw = keep ? std::min(share_uw, zone.limit_uw) : share_uw;
         writes = hardware::limit_changes(zone, limit_uw, true, slack);
       }
@@ -352,7 +352,7 @@ CapRange cap_range(const MachineState& now, const Original& original) {
 
 std::int64_t effective_cap_watts(const MachineState& now, const DesiredSettings& desired) {
   const auto range = hardware::package_range(now.zones);
-  if (!desired.power_cap || !range) return 0;
+  if (!desired.power_cap || !range || now.measuring_outside) return 0;
   const std::int64_t outside_uw = now.non_package.value_or(Milliwatts{0}).count() * 1000;
   const std::int64_t total_uw = hardware::package_limit_uw(now.zones) + outside_uw;
   const std::int64_t wanted_uw = desired.power_cap->count() * 1000;

@@ -29,9 +29,6 @@ struct PlanInput {
   bool cap_changed = false;
   // What the policies show since the desired preference was stored (see hardware::changes).
   std::string shown_preference = {};
-  // What is drawn outside the packages is being measured: limits made without it are too high, so
-  // none is raised, and the range of caps cannot be judged yet.
-  bool measuring_outside = false;
 };
 Plan make_plan(const PlanInput& input);
 
@@ -53,7 +50,7 @@ struct CapRange {
 };
 CapRange cap_range(const MachineState& now, const Original& original);
 // What the limits in force amount to in machine watts, with the desired cap if they match it within
-// the hardware's rounding.
+// the hardware's rounding; 0 while the draw outside the packages is being measured.
 std::int64_t effective_cap_watts(const MachineState& now, const DesiredSettings& desired);
 
 }  // namespace kwatt::agent

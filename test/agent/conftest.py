@@ -1,7 +1,5 @@
 """One site for all tests of the real agent: each starts its own agents and has no controller."""
-
 import pytest
-
 from lab.site import Site
 
 

@@ -7,8 +7,6 @@ import urllib.request
 from datetime import datetime, timezone
 
 import pytest
-
-
 from agent_machine import AgentMachine
 from bed.process import PortReservation
 from lab.site import NAMESPACE, program

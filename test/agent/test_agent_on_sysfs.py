@@ -5,8 +5,6 @@ import threading
 import time
 
 import pytest
-
-
 from agent_machine import AgentMachine
 from bed import objects
 from kernel_sysfs import CPU, KernelSysfs, missing, policy, zone

@@ -224,19 +224,21 @@ TEST_CASE("while the draw outside the packages is being measured no limit is rai
   bench.non_package = watts(100);
   REQUIRE(bench.apply(cap).empty());
   bench.non_package.reset();  // a new agent has not measured yet: 150 W each would be too much
-  const MachineState now = bench.state();
-  PlanInput input{cap, now, bench.original, bench.held, true};
+  MachineState now = bench.state();
+  const PlanInput input{cap, now, bench.original, bench.held, true};
   CHECK(make_plan(input).writes.size() == 2);
-  input.measuring_outside = true;
+  CHECK(effective_cap_watts(now, cap) == 200);
+  now.measuring_outside = true;
   CHECK(make_plan(input).writes.empty());
+  CHECK(effective_cap_watts(now, cap) == 0);
   // Within reach once what is drawn outside is added: it is not refused before that is known.
   const DesiredSettings high = want(std::nullopt, std::nullopt, std::nullopt, 480);
-  const Plan waiting = make_plan({high, now, bench.original, bench.held, true, {}, true});
+  const Plan waiting = make_plan({high, now, bench.original, bench.held, true});
   CHECK(waiting.writes.empty());
   CHECK(waiting.refusals.empty());
   CHECK(waiting.held.cap);
   const DesiredSettings lower = want(std::nullopt, std::nullopt, std::nullopt, 180);
-  const PlanInput less{lower, now, bench.original, bench.held, true, {}, true};
+  const PlanInput less{lower, now, bench.original, bench.held, true};
   CHECK(make_plan(less).writes.size() == 2);
 }
 

@@ -37,6 +37,10 @@ def running_pods(bed, namespace):
     return [pod for pod in bed.api.list("Pod", namespace) if objects.pod_is_running(pod)]
 
 
+def taints(bed, node):
+    return {taint["key"] for taint in bed.api.get("Node", node)["spec"].get("taints", [])}
+
+
 def add_nodes(bed, *names):
     """Nodes for one test only: pods select them by label, so that tests do not see each other."""
     for name in names:
@@ -87,8 +91,7 @@ def test_a_node_that_is_switched_off_goes_not_ready_and_comes_back(bed, namespac
 
     bed.power_off_node("power-a")
     bed.wait_node_ready("power-a", False, 20)
-    taints = {taint["key"] for taint in bed.api.get("Node", "power-a")["spec"]["taints"]}
-    assert "node.kubernetes.io/unreachable" in taints
+    wait_until(lambda: "node.kubernetes.io/unreachable" in taints(bed, "power-a"), 20, "the taint of a silent node")
     bed.api.delete("Pod", pod, namespace)
     time.sleep(2)
     assert "deletionTimestamp" in bed.api.get("Pod", pod, namespace)["metadata"], \

@@ -193,14 +193,14 @@ class Observer:
 
     def _judge_blind(self):
         """An operation that was committed right before the API server went shows when it is back."""
-        for waiting in self._blind:
-            waiting[0] -= 1
-        for left, command in self._blind:
+        still = []
+        for looks_left, command in self._blind:
             entry, _, operations, *_ = command
-            if left <= 0 or entry["operationId"] in operations:
+            if looks_left <= 1 or entry["operationId"] in operations:
                 self._violations += invariants.command_violations(*command)
-        self._blind = [[left, command] for left, command in self._blind
-                       if left > 0 and command[0]["operationId"] not in command[2]]
+            else:
+                still.append([looks_left - 1, command])
+        self._blind = still
 
     def _check(self, sight, writes):
         since = {name: seen for name, (_, seen) in self._since.items()}

@@ -5,16 +5,14 @@ import threading
 from pathlib import Path
 
 import pytest
-
-pytestmark = pytest.mark.xdist_group("metal3")
-ROOT = Path(__file__).resolve().parent.parent.parent
-
 from bed import objects, register_kind
 from bed.client import ApiError
 from bed.process import wait_until
 from e2e.case import CHEAP_TO_BOOT, FAST
 from lab.site import Site
 
+pytestmark = pytest.mark.xdist_group("metal3")
+ROOT = Path(__file__).resolve().parent.parent.parent
 SPACE = "metal3"
 NUMBERS = itertools.count(1)
 register_kind("BareMetalHost", "/apis/metal3.io/v1alpha1", "baremetalhosts", namespaced=True)

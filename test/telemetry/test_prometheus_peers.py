@@ -15,7 +15,8 @@ NODES = {"n1": "10.0.0.1", "n2": "10.0.0.2", "n3": "10.0.0.3"}
 def ask(url, *arguments, check=True):
     """(lines of the answer) or, with check=False, the error."""
     nodes = [part for name, ip in NODES.items() for part in ("--node", f"{name}={ip}")]
-    done = subprocess.run([program("telemetry_probe", "test"), "--url", url, *nodes, *arguments], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([program("telemetry_probe", "test"), "--url", url, *nodes, *arguments],
+                          capture_output=True, text=True, timeout=30)
     if check:
         assert done.returncode == 0, done.stderr
         return [line.split(" ", 4) for line in done.stdout.splitlines()]
