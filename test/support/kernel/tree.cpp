@@ -30,7 +30,10 @@ void Tree::add(const std::string& path, Attribute attribute) {
 }
 
 void Tree::link(const std::string& path, const std::string& target) {
-  entries_[path] = {{}, target};
+  // Not assigned as a whole: GCC 12 takes a moved-from empty std::function for uninitialized.
+  Entry& entry = entries_[path];
+  entry.attribute = {};
+  entry.link = target;
 }
 
 void Tree::remove(const std::string& path) {
