@@ -8,9 +8,8 @@ namespace kwatt::controller {
 namespace {
 
 std::optional<Options> parse(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "kwatt-controller");
-  std::vector<char*> argv;
-  argv.reserve(arguments.size());
+  std::string program = "kwatt-controller";
+  std::vector<char*> argv{program.data()};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   int status = 0;
   return parse_options(static_cast<int>(argv.size()), argv.data(), status);
