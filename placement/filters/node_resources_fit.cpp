@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "planner/filters/filters.hpp"
+#include "placement/filters/filters.hpp"
 
-namespace kwatt::planner::filters::node_resources_fit {
+namespace kwatt::placement::filters::node_resources_fit {
 namespace {
 
 constexpr std::int64_t kMiB = 1024 * 1024;
@@ -33,4 +33,4 @@ std::string explain(const Amounts& need, const Amounts& free, const ResourceName
   return text;
 }
 
-}  // namespace kwatt::planner::filters::node_resources_fit
+}  // namespace kwatt::placement::filters::node_resources_fit
