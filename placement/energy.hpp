@@ -6,7 +6,8 @@
 namespace kwatt::placement {
 
 struct EnergySettings {
-  // Over how long the energy of a boot is counted: a machine that is woken stays on at least so long.
+  // Over how long the energy of a boot is counted: a machine that is woken stays on at least so
+  // long.
   Duration boot_over = std::chrono::minutes{10};
 };
 
@@ -27,9 +28,9 @@ struct Increase {
 Increase increase(const NodeInfo& node, Millicores extra, const EnergySettings& settings);
 
 // Brings costs into the range: the least gets `most`, twice the least about half of it, so that
-// equal scores mean nearly equal costs however dear the dearest node is. `smooth` (in the unit of the
-// costs, > 0) is added to each: differences far below it do not count. Exact at the top: only the
-// least costs get `most`.
+// equal scores mean nearly equal costs however dear the dearest node is. `smooth` (in the unit of
+// the costs, > 0) is added to each: differences far below it do not count. Exact at the top: only
+// the least costs get `most`.
 void normalize_costs(ScoreRange range, std::span<std::int64_t> costs, std::int64_t smooth);
 
 }  // namespace kwatt::placement

@@ -49,19 +49,24 @@ bool matches_terms(const std::vector<api::NodeSelectorTerm>& terms, const api::N
 // it.
 namespace node_resources_fit {
 inline constexpr std::string_view kName = "NodeResourcesFit";
+inline bool enough(std::int64_t need, std::int64_t free) {
+  return need <= 0 || need <= free;
+}
 inline bool passes(const Amounts& need, const Amounts& free) {
-  if (free.pods < need.pods || (need.cpu > free.cpu && need.cpu > 0) ||
-      (need.memory > free.memory && need.memory > 0) ||
-      (need.ephemeral > free.ephemeral && need.ephemeral > 0)) {
+  if (free.pods < need.pods || !enough(need.cpu, free.cpu) || !enough(need.memory, free.memory) ||
+      !enough(need.ephemeral, free.ephemeral)) {
     return false;
   }
   for (std::size_t i = 0; i < need.extended.size(); ++i) {
     const std::int64_t have = i < free.extended.size() ? free.extended[i] : 0;
-    if (need.extended[i] > 0 && need.extended[i] > have) return false;
+    if (!enough(need.extended[i], have)) return false;
   }
   return true;
 }
 std::string explain(const Amounts& need, const Amounts& free, const ResourceNames& names);
+// The same for amounts as the objects have them; need.pods is how many pods come.
+bool passes(const api::Resources& need, const api::Resources& free);
+std::string explain(const api::Resources& need, const api::Resources& free);
 }  // namespace node_resources_fit
 
 // Host ports: the same port and protocol on the same address; 0.0.0.0 overlaps all addresses.

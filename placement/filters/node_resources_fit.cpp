@@ -33,4 +33,15 @@ std::string explain(const Amounts& need, const Amounts& free, const ResourceName
   return text;
 }
 
+bool passes(const api::Resources& need, const api::Resources& free) {
+  ResourceNames names;
+  return passes(amounts_of(need, names), amounts_of(free, names));
+}
+
+std::string explain(const api::Resources& need, const api::Resources& free) {
+  ResourceNames names;
+  const Amounts wanted = amounts_of(need, names);
+  return explain(wanted, amounts_of(free, names), names);
+}
+
 }  // namespace kwatt::placement::filters::node_resources_fit
