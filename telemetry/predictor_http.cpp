@@ -126,9 +126,10 @@ Result<HttpModel> HttpModel::make(boost::asio::any_io_executor executor, std::st
   const std::string& host = place.origin.host;
   const bool tls = place.origin.tls;
   if (!settings.allowed.may(host, tls)) {
-    return fail(ErrorCode::forbidden,
-                fmt::format("{}: {} is not allowed: start kwatt-controller with --endpoint-allow {}",
-                            name, host, host));
+    return fail(
+        ErrorCode::forbidden,
+        fmt::format("{}: {} is not allowed: start kwatt-controller with --endpoint-allow {}", name,
+                    host, host));
   }
   net::Limits limits;
   limits.connect = std::min<Duration>(settings.timeout, std::chrono::seconds{5});
@@ -141,8 +142,7 @@ Result<HttpModel> HttpModel::make(boost::asio::any_io_executor executor, std::st
     *refused_address = !yes;
     return yes;
   };
-  net::Client client(std::move(executor), place.origin, std::move(settings.tls),
-                     std::move(filter));
+  net::Client client(std::move(executor), place.origin, std::move(settings.tls), std::move(filter));
   return HttpModel(std::move(name), place.model, limits, std::move(refused_address),
                    std::move(client));
 }

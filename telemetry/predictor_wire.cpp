@@ -41,8 +41,8 @@ Result<rapidjson::Document> parse(std::string_view json) {
   rapidjson::Document document;
   document.Parse<kParse>(json.data(), json.size());
   if (document.HasParseError()) {
-    return fail(ErrorCode::parse, fmt::format("the answer is not JSON (at byte {})",
-                                              document.GetErrorOffset()));
+    return fail(ErrorCode::parse,
+                fmt::format("the answer is not JSON (at byte {})", document.GetErrorOffset()));
   }
   if (!document.IsObject()) return fail(ErrorCode::parse, "the answer is not an object");
   return document;
@@ -327,9 +327,9 @@ Result<std::vector<Milliwatts>> decode_v2_answer(std::string_view json, std::siz
     return fail(ErrorCode::parse, "the answer has no \"outputs\"");
   }
   if (outputs->Size() != 1) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("the model has {} outputs; one, the watts, is wanted",
-                            outputs->Size()));
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("the model has {} outputs; one, the watts, is wanted", outputs->Size()));
   }
   const Value* data = member((*outputs)[0], "data");
   if (data == nullptr) return fail(ErrorCode::parse, "outputs[0] has no \"data\"");

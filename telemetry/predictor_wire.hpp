@@ -34,10 +34,10 @@ Result<std::vector<Milliwatts>> decode_tf_answer(std::string_view json, std::siz
 
 // How a model wants to be asked.
 struct V2Shape {
-  bool one_tensor = false;         // all inputs are columns of one tensor
-  std::string tensor;              // its name
-  std::string datatype = "FP64";   // of that one; those with names have their own
-  std::vector<ModelInput> inputs;  // in the model's order
+  bool one_tensor = false;                    // all inputs are columns of one tensor
+  std::string tensor;                         // its name
+  std::string datatype = "FP64";              // of that one; those with names have their own
+  std::vector<ModelInput> inputs;             // in the model's order
   std::vector<std::string> names, datatypes;  // of the tensors, beside `inputs`
   bool operator==(const V2Shape&) const = default;
 };
