@@ -31,17 +31,9 @@ class MlServer final : public Predictor {
       shape_ = std::move(*shape);
     }
     const V2Shape shape = *shape_;  // another batch may drop it meanwhile
-    std::vector<std::vector<double>> rows;
-    rows.reserve(points.size());
-    for (const PredictionPoint& point : points) {
-      std::vector<double>& row = rows.emplace_back();
-      for (const ModelInput input : shape.inputs) {
-        const auto value = value_of(input, point);
-        if (!value) co_return value.error().with_context(name());
-        row.push_back(*value);
-      }
-    }
-    auto body = co_await http_.ask("POST", target_ + "/infer", encode_v2_request(shape, rows));
+    const auto rows = rows_of(shape.inputs, points, Scale::degrees);
+    if (!rows) co_return rows.error().with_context(name());
+    auto body = co_await http_.ask("POST", target_ + "/infer", encode_v2_request(shape, *rows));
     if (!body) {
       shape_.reset();  // perhaps another model is served there now
       co_return body.error();
@@ -52,6 +44,10 @@ class MlServer final : public Predictor {
       co_return watts.error().with_context(name());
     }
     co_return watts;
+  }
+
+  std::string lacks(const PredictionPoint& point) const override {
+    return shape_ ? lacking(shape_->inputs, point, Scale::degrees) : std::string();
   }
 
  private:

@@ -23,8 +23,8 @@ struct PredictionPoint {
   std::optional<double> ambient_celsius;  // inlet
   std::optional<double> cpu1_celsius, cpu2_celsius;
   std::optional<double> static_pressure_pascal;  // difference between front and back
-  // The range of each temperature (WAO's node labels); where one is given, the model gets
-  // (celsius − lowest) ÷ (highest − lowest) in place of degrees.
+  // The range of each temperature, as WAO's node labels give it. TensorFlow Serving's models get
+  // (celsius − lowest) ÷ (highest − lowest), MLServer's get degrees.
   struct Range {
     double lowest_celsius = 0, highest_celsius = 0;  // lowest < highest
   };
@@ -49,6 +49,9 @@ class Predictor {
   // unsupported (a model with other inputs).
   virtual net::Task<Result<std::vector<Milliwatts>>> predict(
       std::vector<PredictionPoint> points) = 0;
+  // Which input is missing for this point, in a sentence, as far as that is known without asking;
+  // "": none. One such point fails the whole batch.
+  virtual std::string lacks(const PredictionPoint& /*point*/) const { return {}; }
 };
 
 // Of those that go over the network. They send no credentials, whatever the address says.

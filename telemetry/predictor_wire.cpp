@@ -101,16 +101,18 @@ Result<std::vector<Milliwatts>> decode_watts(const Value& list, std::size_t coun
 }
 
 Result<double> temperature(const std::optional<double>& celsius,
-                           const std::optional<PredictionPoint::Range>& range,
+                           const std::optional<PredictionPoint::Range>& range, Scale scale,
                            std::string_view what) {
   if (!celsius || !std::isfinite(*celsius)) {
     return fail(ErrorCode::invalid_argument, fmt::format("the {} temperature is not known", what));
   }
-  if (!range) return *celsius;
-  const double span = range->highest_celsius - range->lowest_celsius;
+  if (scale == Scale::degrees) return *celsius;
+  const double span = range ? range->highest_celsius - range->lowest_celsius : 0;
   if (!(span > 0)) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("the range of the {} temperature is empty", what));
+                fmt::format("the range of the {0} temperature is not known: the node needs labels "
+                            "{0}/min and {0}/max",
+                            what));
   }
   return (*celsius - range->lowest_celsius) / span;
 }
@@ -162,7 +164,7 @@ std::string_view name_of(ModelInput input) {
   return {};
 }
 
-Result<double> value_of(ModelInput input, const PredictionPoint& point) {
+Result<double> value_of(ModelInput input, const PredictionPoint& point, Scale scale) {
   if (point.logical_processors <= 0) {
     return fail(ErrorCode::invalid_argument, "the number of logical processors is not known");
   }
@@ -172,11 +174,11 @@ Result<double> value_of(ModelInput input, const PredictionPoint& point) {
     case ModelInput::logical_processors:
       return static_cast<double>(point.logical_processors);
     case ModelInput::ambient:
-      return temperature(point.ambient_celsius, point.ambient_range, "ambient");
+      return temperature(point.ambient_celsius, point.ambient_range, scale, "ambient");
     case ModelInput::cpu1:
-      return temperature(point.cpu1_celsius, point.cpu1_range, "CPU1");
+      return temperature(point.cpu1_celsius, point.cpu1_range, scale, "cpu1");
     case ModelInput::cpu2:
-      return temperature(point.cpu2_celsius, point.cpu2_range, "CPU2");
+      return temperature(point.cpu2_celsius, point.cpu2_range, scale, "cpu2");
     case ModelInput::static_pressure:
       if (!point.static_pressure_pascal || !std::isfinite(*point.static_pressure_pascal)) {
         return fail(ErrorCode::invalid_argument, "the static pressure difference is not known");
@@ -184,6 +186,30 @@ Result<double> value_of(ModelInput input, const PredictionPoint& point) {
       return *point.static_pressure_pascal;
   }
   return fail(ErrorCode::internal, "no such input");
+}
+
+Result<std::vector<std::vector<double>>> rows_of(const std::vector<ModelInput>& inputs,
+                                                 const std::vector<PredictionPoint>& points,
+                                                 Scale scale) {
+  std::vector<std::vector<double>> rows;
+  rows.reserve(points.size());
+  for (const PredictionPoint& point : points) {
+    std::vector<double>& row = rows.emplace_back();
+    for (const ModelInput input : inputs) {
+      const auto value = value_of(input, point, scale);
+      if (!value) return value.error();
+      row.push_back(*value);
+    }
+  }
+  return rows;
+}
+
+std::string lacking(const std::vector<ModelInput>& inputs, const PredictionPoint& point,
+                    Scale scale) {
+  for (const ModelInput input : inputs) {
+    if (const auto value = value_of(input, point, scale); !value) return value.error().message;
+  }
+  return {};
 }
 
 std::string encode_tf_request(const std::vector<std::vector<double>>& rows,

@@ -16,10 +16,18 @@ enum class ModelInput { cpu_usage, logical_processors, ambient, static_pressure,
 // As WAO names it in MLServer models: "CPUUsage"; "" for those that only have a place.
 std::string_view name_of(ModelInput input);
 
-// The value of `input` for `point`: usage 0…1, temperatures in °C or, with their range given, as a
-// fraction of it, pressure in pascals.
+enum class Scale { degrees, fraction };
+// The value of `input` for `point`: usage 0…1, temperatures in °C or as a fraction of their range,
+// pressure in pascals.
 // Errors: invalid_argument, with what is not known of the machine.
-Result<double> value_of(ModelInput input, const PredictionPoint& point);
+Result<double> value_of(ModelInput input, const PredictionPoint& point, Scale scale);
+// One row for each point. Errors: as value_of().
+Result<std::vector<std::vector<double>>> rows_of(const std::vector<ModelInput>& inputs,
+                                                 const std::vector<PredictionPoint>& points,
+                                                 Scale scale);
+// As Predictor::lacks().
+std::string lacking(const std::vector<ModelInput>& inputs, const PredictionPoint& point,
+                    Scale scale);
 
 // ---- TensorFlow Serving, REST, columnar: https://www.tensorflow.org/tfx/serving/api_rest ----
 

@@ -1,6 +1,4 @@
 // TensorFlow Serving over its REST API.
-#include <array>
-
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
@@ -12,8 +10,8 @@ namespace {
 
 constexpr std::string_view kRoot = "/v1/models/";
 // WAO-Scheduler's order.
-constexpr std::array kInputs{ModelInput::cpu_usage, ModelInput::ambient, ModelInput::cpu1,
-                             ModelInput::cpu2};
+const std::vector kInputs{ModelInput::cpu_usage, ModelInput::ambient, ModelInput::cpu1,
+                          ModelInput::cpu2};
 
 class TfServing final : public Predictor {
  public:
@@ -27,21 +25,17 @@ class TfServing final : public Predictor {
   net::Task<Result<std::vector<Milliwatts>>> predict(std::vector<PredictionPoint> points) override {
     std::vector<Milliwatts> none;
     if (points.empty()) co_return none;
-    std::vector<std::vector<double>> rows;
-    rows.reserve(points.size());
-    for (const PredictionPoint& point : points) {
-      std::vector<double>& row = rows.emplace_back();
-      for (const ModelInput input : kInputs) {
-        const auto value = value_of(input, point);
-        if (!value) co_return value.error().with_context(name());
-        row.push_back(*value);
-      }
-    }
-    auto body = co_await http_.ask("POST", target_, encode_tf_request(rows, signature_));
+    const auto rows = rows_of(kInputs, points, Scale::fraction);
+    if (!rows) co_return rows.error().with_context(name());
+    auto body = co_await http_.ask("POST", target_, encode_tf_request(*rows, signature_));
     if (!body) co_return body.error();
     auto watts = decode_tf_answer(*body, points.size());
     if (!watts) co_return watts.error().with_context(name());
     co_return watts;
+  }
+
+  std::string lacks(const PredictionPoint& point) const override {
+    return lacking(kInputs, point, Scale::fraction);
   }
 
  private:
