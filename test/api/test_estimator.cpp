@@ -31,7 +31,7 @@ TEST_CASE("an Estimator of WAO's users is read whole, and merged as WAO merges i
   const auto done = decode(kWaoObject, estimator);
   REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().text()));
   CHECK(validate(estimator.spec).empty());
-  REQUIRE(estimator.spec.node_config_overrides.size() == 2);
+  REQUIRE(estimator.spec.node_config_overrides.size() == 3);
 
   const NodeConfig control = config_of(estimator.spec, "controlplane0");
   CHECK(control.power_consumption_predictor.type == "None");
@@ -110,7 +110,10 @@ TEST_CASE("the status of an Estimator is written for the group that the object i
   meta.resource_version = "7";
   EstimatorStatus status;
   status.nodes_total = 2;
-  status.nodes.push_back({.node_name = "a", .milliwatts = 100'000, .reason = "Tainted"});
+  EstimatedNode& node = status.nodes.emplace_back();
+  node.node_name = "a";
+  node.milliwatts = 100'000;
+  node.reason = "Tainted";
   const std::string body = apply_status(kWaoApiVersion, meta, status);
   CHECK(body ==
         R"({"apiVersion":"waofed.bitmedia.co.jp/v1beta1","kind":"Estimator",)"
