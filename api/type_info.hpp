@@ -52,10 +52,10 @@ struct TypeInfo {
   std::size_t (*word_index)(const void* value);      // enumeration
   void (*set_word)(void* value, std::size_t index);  // enumeration
 
-  void (*clear)(void* value);  // list, string_map, object_map, optional: make it empty
-  void* (*append)(void* value);                 // list: a new element; optional: engage
-  std::size_t (*size)(const void* value);       // list, maps, optional (0 or 1)
-  void* (*at)(void* value, std::size_t index);  // list, optional
+  void (*clear)(void* value);              // list, string_map, object_map, optional: make it empty
+  void* (*append)(void* value);            // list: a new element; optional: engage
+  std::size_t (*size)(const void* value);  // list, maps, optional (0 or 1)
+  void* (*at)(void* value, std::size_t index);                               // list, optional
   bool (*insert)(void* value, std::string_view key, std::string_view text);  // string_map
   // string_map: entry `index`; null for maps that are only decoded.
   void (*entry)(const void* value, std::size_t index, std::string_view& key,

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <random>
 
+#include <CLI/CLI.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -15,8 +16,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/log.hpp"
@@ -57,15 +56,17 @@ int exact(int nodes, int workloads) {
   double last = 0;
   for (int round = 0; round < 25; ++round) {
     const auto started = steady_clock::now();
-    const auto least =
-        placement::least_watts(machines, Millicores{250 + round}, static_cast<std::size_t>(workloads));
+    const auto least = placement::least_watts(machines, Millicores{250 + round},
+                                              static_cast<std::size_t>(workloads));
     took.push_back(std::chrono::duration<double>(steady_clock::now() - started).count());
     last = least.back();
   }
   std::sort(took.begin(), took.end());
-  std::cout << fmt::format(
-      R"({{"nodes":{},"workloads":{},"median_seconds":{},"worst_seconds":{},"last_watts":{}}})", nodes,
-      workloads, took[took.size() / 2], took.back(), last) << "\n";
+  std::cout
+      << fmt::format(
+             R"({{"nodes":{},"workloads":{},"median_seconds":{},"worst_seconds":{},"last_watts":{}}})",
+             nodes, workloads, took[took.size() / 2], took.back(), last)
+      << "\n";
   return last > 0 ? 0 : 1;
 }
 
@@ -154,8 +155,8 @@ int load(std::uint16_t port, int clients, double seconds) {
   Tally tally;
   // The first half second warms the caches, of the server and of the machine.
   const auto begin = steady_clock::now() + std::chrono::milliseconds(500);
-  const auto span = std::chrono::duration_cast<steady_clock::duration>(
-      std::chrono::duration<double>(seconds));
+  const auto span =
+      std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
   for (int i = 0; i < clients; ++i) {
     asio::co_spawn(context, client(port, questions, begin, begin + span, tally), asio::detached);
   }
@@ -166,10 +167,12 @@ int load(std::uint16_t port, int clients, double seconds) {
   const auto part = [&](double share) {
     return all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))];
   };
-  std::cout << fmt::format(
-      R"({{"clients":{},"requests":{},"wrong":{},"per_second":{},"p50_ms":{},"p99_ms":{},"worst_ms":{}}})",
-      clients, all.size(), tally.wrong, static_cast<double>(all.size()) / seconds,
-      part(0.5) / 1000, part(0.99) / 1000, all.back() / 1000) << "\n";
+  std::cout
+      << fmt::format(
+             R"({{"clients":{},"requests":{},"wrong":{},"per_second":{},"p50_ms":{},"p99_ms":{},"worst_ms":{}}})",
+             clients, all.size(), tally.wrong, static_cast<double>(all.size()) / seconds,
+             part(0.5) / 1000, part(0.99) / 1000, all.back() / 1000)
+      << "\n";
   return tally.wrong == 0 ? 0 : 1;
 }
 

@@ -81,8 +81,7 @@ kube::Task<Result<int>> estimate(Session& session, EstimateOptions options) {
   auto header = header_of(options);
   if (!header) co_return header.error();
   if (options.verbose) {
-    const std::string address =
-        options.address.empty() ? "http://localhost:5656" : options.address;
+    const std::string address = options.address.empty() ? "http://localhost:5656" : options.address;
     if (options.address.empty()) {
       session.err << "kubectl port-forward -n " << options.controller_namespace << " service/"
                   << kService << " 5656:5656\n";
@@ -116,19 +115,17 @@ Result<EstimateAsk> estimate_ask(const EstimateOptions& options) {
   }
   const std::size_t comma = options.parameters.find(',');
   const auto cpu = whole(std::string_view(options.parameters).substr(0, comma));
-  const auto workloads =
-      comma == std::string::npos
-          ? std::nullopt
-          : whole(std::string_view(options.parameters).substr(comma + 1));
+  const auto workloads = comma == std::string::npos
+                             ? std::nullopt
+                             : whole(std::string_view(options.parameters).substr(comma + 1));
   if (!cpu || !workloads) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("-p {}: must be MILLICORES,WORKLOADS such as 500,5",
-                            options.parameters));
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("-p {}: must be MILLICORES,WORKLOADS such as 500,5", options.parameters));
   }
   const std::size_t slash = options.estimator.find('/');
   const std::string space = options.estimator.substr(0, slash);
-  const std::string name =
-      slash == std::string::npos ? "" : options.estimator.substr(slash + 1);
+  const std::string name = slash == std::string::npos ? "" : options.estimator.substr(slash + 1);
   if (space.empty() || name.empty() || name.find('/') != std::string::npos) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("-n {}: must be NAMESPACE/NAME of an Estimator", options.estimator));
@@ -195,7 +192,8 @@ Result<std::string> estimate_text(const net::Response& response, const EstimateO
     return fail(ErrorCode::parse, "the answer has no watt_increases");
   }
   for (const rapidjson::Value& one : increases->value.GetArray()) {
-    if (!one.IsNumber()) return fail(ErrorCode::parse, "watt_increases has something else than numbers");
+    if (!one.IsNumber())
+      return fail(ErrorCode::parse, "watt_increases has something else than numbers");
     values.push_back(one.GetDouble());
   }
   return go_list(values) + "\n";
@@ -203,11 +201,10 @@ Result<std::string> estimate_text(const net::Response& response, const EstimateO
 
 void add_estimate(CLI::App& app, Chosen& chosen) {
   auto options = std::make_shared<EstimateOptions>();
-  CLI::App* verb =
-      add_verb(app, "estimate", "Estimate the power that more workloads would cost",
-               "  kubectl kwatt estimate -p 500,5 pc\n"
-               "  kubectl kwatt estimate -p 500,5 -n team-a/default -o json pc\n"
-               "  kubectl kwatt estimate -p 500,5 -a http://localhost:5656 -v pc\n");
+  CLI::App* verb = add_verb(app, "estimate", "Estimate the power that more workloads would cost",
+                            "  kubectl kwatt estimate -p 500,5 pc\n"
+                            "  kubectl kwatt estimate -p 500,5 -n team-a/default -o json pc\n"
+                            "  kubectl kwatt estimate -p 500,5 -a http://localhost:5656 -v pc\n");
   verb->add_option("COMMAND", options->what, "pc: power consumption")->capture_default_str();
   verb->add_option("-p,--parameters", options->parameters,
                    "CPU of each workload in millicores, and how many of them")
@@ -219,9 +216,9 @@ void add_estimate(CLI::App& app, Chosen& chosen) {
   verb->add_option("-a,--address", options->address,
                    "URL of the estimator, to ask it without the API server's proxy")
       ->type_name("URL");
-  CLI::Option* header = verb->add_option("-H,--header", options->header,
-                                         "A header to send, such as \"X-API-KEY: …\"")
-                            ->type_name("HEADER");
+  CLI::Option* header =
+      verb->add_option("-H,--header", options->header, "A header to send, such as \"X-API-KEY: …\"")
+          ->type_name("HEADER");
   verb->add_option("--api-key-file", options->api_key_file,
                    "Send the first line of this file in X-API-KEY")
       ->type_name("FILE")

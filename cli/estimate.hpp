@@ -8,14 +8,14 @@
 namespace kwatt::cli {
 
 struct EstimateOptions {
-  std::string parameters = "500,5";        // CPU of each workload in millicores, how many
-  std::string what = "pc";                 // power consumption, the only one there is
+  std::string parameters = "500,5";           // CPU of each workload in millicores, how many
+  std::string what = "pc";                    // power consumption, the only one there is
   std::string estimator = "default/default";  // NAMESPACE/NAME
-  std::string address;                     // URL; "": through the API server's service proxy
-  std::string header;                      // "X-API-KEY: …"
+  std::string address;                        // URL; "": through the API server's service proxy
+  std::string header;                         // "X-API-KEY: …"
   std::string api_key_file;
   std::string controller_namespace = "kwatt-system";
-  std::string output = "list";             // list (as WAO's CLI prints) or json
+  std::string output = "list";  // list (as WAO's CLI prints) or json
   bool verbose = false;
 };
 

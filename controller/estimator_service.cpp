@@ -95,21 +95,20 @@ struct EstimatorService::Impl {
   reconcilers::EstimatorsDependencies dependencies(const Options& options) {
     telemetry::PredictorSettings predictors;
     predictors.allowed = options.endpoint_allow;
-    return {.executor = on.executor,
-            .client = on.client,
-            .estimators = {ours.store(), theirs.store()},
-            .stores = on.stores,
-            .samples = on.samples,
-            .clock = on.clock,
-            .metrics = on.metrics,
-            .predictors = std::move(predictors),
-            .model = on.model,
-            .may_write = on.may_write,
-            .publish =
-                [this](const std::string& key, placement::EstimatorNodes nodes) {
-                  book.publish(key, std::move(nodes));
-                },
-            .withdraw = [this](const std::string& key) { book.remove(key); }};
+    return {
+        .executor = on.executor,
+        .client = on.client,
+        .estimators = {ours.store(), theirs.store()},
+        .stores = on.stores,
+        .samples = on.samples,
+        .clock = on.clock,
+        .metrics = on.metrics,
+        .predictors = std::move(predictors),
+        .model = on.model,
+        .may_write = on.may_write,
+        .publish = [this](const std::string& key,
+                          placement::EstimatorNodes nodes) { book.publish(key, std::move(nodes)); },
+        .withdraw = [this](const std::string& key) { book.remove(key); }};
   }
 
   void changed(const Delta& delta, bool wao) {
@@ -171,10 +170,9 @@ Result<void> EstimatorService::start_server() {
   options.limits.body_bytes = 1024 * 1024;
   self.server.emplace(
       self.on.executor, std::move(options),
-      servers::estimator_handler(
-          {.book = self.book, .metrics = self.on.metrics, .keys = [&self] {
-             return self.keys.current();
-           }}));
+      servers::estimator_handler({.book = self.book, .metrics = self.on.metrics, .keys = [&self] {
+                                    return self.keys.current();
+                                  }}));
   return self.server->start();
 }
 

@@ -114,17 +114,19 @@ void add_telemetry(CLI::App& app, Options& options) {
 }
 
 void add_estimator(CLI::App& app, Options& options) {
-  parsed(app, "--estimator-address", options.estimator,
-         "address of the power estimates as WAO-Estimator's clients ask for them, plain HTTP, such as "
-         ":5656; not served without it",
-         "", [](const std::string& text) -> std::optional<std::optional<Address>> {
-           const auto address = parse_address(text);
-           if (!address) return std::nullopt;
-           return std::optional<std::optional<Address>>(std::in_place, address);
-         });
-  app.add_option("--estimator-api-key-file", options.estimator_api_key_file,
-                 "file of the keys that callers must send in X-API-KEY, one a line (default: none is "
-                 "asked for)");
+  parsed(
+      app, "--estimator-address", options.estimator,
+      "address of the power estimates as WAO-Estimator's clients ask for them, plain HTTP, such as "
+      ":5656; not served without it",
+      "", [](const std::string& text) -> std::optional<std::optional<Address>> {
+        const auto address = parse_address(text);
+        if (!address) return std::nullopt;
+        return std::optional<std::optional<Address>>(std::in_place, address);
+      });
+  app.add_option(
+      "--estimator-api-key-file", options.estimator_api_key_file,
+      "file of the keys that callers must send in X-API-KEY, one a line (default: none is "
+      "asked for)");
   app.add_option_function<std::vector<std::string>>(
          "--endpoint-allow",
          [&options](const std::vector<std::string>& texts) {

@@ -261,17 +261,16 @@ Result<void> Program::Impl::construct() {
       *samples, clock, metrics, [this] { return node_directory(informers->stores()); },
       [this](const std::string& node) { return machine_maximum(node); });
   add_sources(*telemetry_poll, executor, options, *client);
-  estimator.emplace(
-      EstimatorServiceDependencies{
-          .executor = executor,
-          .client = *client,
-          .stores = informers->stores(),
-          .samples = *samples,
-          .clock = clock,
-          .metrics = metrics,
-          .model = [this](const std::string& node) { return power_of(node); },
-          .may_write = [this] { return may_act(); }},
-      options);
+  estimator.emplace(EstimatorServiceDependencies{
+                        .executor = executor,
+                        .client = *client,
+                        .stores = informers->stores(),
+                        .samples = *samples,
+                        .clock = clock,
+                        .metrics = metrics,
+                        .model = [this](const std::string& node) { return power_of(node); },
+                        .may_write = [this] { return may_act(); }},
+                    options);
   return {};
 }
 

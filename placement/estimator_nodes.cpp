@@ -5,7 +5,7 @@
 namespace kwatt::placement {
 namespace {
 
-constexpr std::int64_t kMicro = 1'000;     // microwatts of a milliwatt
+constexpr std::int64_t kMicro = 1'000;  // microwatts of a milliwatt
 constexpr double kMicroOfWatt = 1'000'000;
 
 // At `extra` between two points, rounded to the nearest microwatt. 128 bits: a million CPUs times

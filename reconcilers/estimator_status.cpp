@@ -79,7 +79,8 @@ api::EstimatorStatus estimator_status(const api::Estimator& estimator,
             .substr(0, kLongestMessage),
         now);
   } else {
-    put(status, estimator, "PredictorsAvailable", true, "Answering", "every predictor answers", now);
+    put(status, estimator, "PredictorsAvailable", true, "Answering", "every predictor answers",
+        now);
   }
   if (status.nodes_usable > 0) {
     put(status, estimator, "Ready", true, "Estimating",

@@ -17,8 +17,9 @@ struct EstimatorOutcome {
 };
 
 struct EstimatorResult {
-  std::vector<std::string> problems;  // of validate(), endpoints, a namesake; not empty: not accepted
-  std::string problem_reason;         // Invalid, EndpointNotAllowed or Conflict
+  std::vector<std::string>
+      problems;                // of validate(), endpoints, a namesake; not empty: not accepted
+  std::string problem_reason;  // Invalid, EndpointNotAllowed or Conflict
   std::vector<EstimatorOutcome> nodes;  // sorted by name
 };
 

@@ -166,7 +166,8 @@ void Estimators::Impl::check(const api::Estimator& estimator, bool wao,
   const std::string name = estimator.meta.namespace_name + "/" + estimator.meta.name;
   if (wao && on.estimators.kwatt.get(name) != nullptr) {
     result.problem_reason = "Conflict";
-    result.problems.push_back("an Estimator of kwatt.dev has the same namespace and name; it counts");
+    result.problems.push_back(
+        "an Estimator of kwatt.dev has the same namespace and name; it counts");
     return;
   }
   std::set<std::string> refused;
@@ -175,9 +176,9 @@ void Estimators::Impl::check(const api::Estimator& estimator, bool wao,
     if (!url) {
       refused.insert(url.error().message);
     } else if (!on.predictors.allowed.may(url->origin.host, url->origin.tls)) {
-      refused.insert(fmt::format(
-          "{}: {} is not allowed; --endpoint-allow of the controller allows it", endpoint,
-          url->origin.host));
+      refused.insert(
+          fmt::format("{}: {} is not allowed; --endpoint-allow of the controller allows it",
+                      endpoint, url->origin.host));
     }
   };
   const auto look = [&](const api::NodeConfig& config) {
@@ -213,10 +214,10 @@ Duration Estimators::Impl::plan(const api::Estimator& estimator, State& state, b
     const Duration refresh = api::refresh_of(config);
     // Labels tell the fake ones what to say, so these cost nothing and are asked whenever we look.
     const bool changed = machine.config != config || !machine.looked_at;
-    const bool fake = config.power_consumption_predictor.type == "Fake" &&
-                      std::none_of(config.node_monitor.agents.begin(),
-                                   config.node_monitor.agents.end(),
-                                   [](const auto& agent) { return over_network(agent); });
+    const bool fake =
+        config.power_consumption_predictor.type == "Fake" &&
+        std::none_of(config.node_monitor.agents.begin(), config.node_monitor.agents.end(),
+                     [](const auto& agent) { return over_network(agent); });
     if (changed) machine = Machine{};
     machine.config = config;
     if (changed || fake || now - *machine.looked_at >= refresh) {
@@ -230,9 +231,8 @@ Duration Estimators::Impl::plan(const api::Estimator& estimator, State& state, b
       next = std::min(next, *machine.looked_at + refresh - now);
     }
   });
-  std::erase_if(state.machines, [&](const auto& entry) {
-    return !accepted || !present.contains(entry.first);
-  });
+  std::erase_if(state.machines,
+                [&](const auto& entry) { return !accepted || !present.contains(entry.first); });
   return std::max(next, kShortestPause);
 }
 
@@ -297,8 +297,8 @@ kube::Task<void> Estimators::Impl::ask_agents(std::vector<std::shared_ptr<Job>> 
   std::vector<Answers::iterator> each;
   for (auto it = answers->begin(); it != answers->end(); ++it) each.push_back(it);
   const std::size_t count = each.size();
-  std::function<kube::Task<void>(std::size_t)> ask =
-      [self = shared_from_this(), answers, each](std::size_t index) -> kube::Task<void> {
+  std::function<kube::Task<void>(std::size_t)> ask = [self = shared_from_this(), answers,
+                                                      each](std::size_t index) -> kube::Task<void> {
     const std::string type = each[index]->first.first, endpoint = each[index]->first.second;
     auto told = co_await self->agents.ask(type, endpoint);
     each[index]->second = std::move(told);
@@ -437,8 +437,7 @@ void Estimators::Impl::collect(const State& state, EstimatorResult& result) cons
   on.stores.nodes.for_each([&](const std::shared_ptr<const api::Node>& node) {
     const std::string& name = node->meta.name;
     EstimatorOutcome outcome;
-    EstimatorRoom room =
-        estimator_room(*node, on.stores.pods.by_index(kube::kPodsByNode, name));
+    EstimatorRoom room = estimator_room(*node, on.stores.pods.by_index(kube::kPodsByNode, name));
     outcome.node.name = name;
     outcome.node.free = room.free;
     outcome.node.free_pods = room.free_pods;

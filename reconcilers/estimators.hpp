@@ -9,8 +9,8 @@
 
 #include "api/estimator.hpp"
 #include "base/metrics.hpp"
-#include "kube/controller_loop.hpp"
 #include "kube/client.hpp"
+#include "kube/controller_loop.hpp"
 #include "net/allow_list.hpp"
 #include "reconcilers/estimator_status.hpp"
 #include "reconcilers/stores.hpp"

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::string_view kNamespaces = "/namespaces/", kEstimators = "/estimators/",
                            kValue = "/values/powerconsumption";
-constexpr std::string_view kUnexpected = "ErrUnexpected",
-                           kUnauthorized = "ErrClientUnauthorized",
+constexpr std::string_view kUnexpected = "ErrUnexpected", kUnauthorized = "ErrClientUnauthorized",
                            kNotFound = "ErrServerEstimatorNotFound", kEstimator = "ErrEstimator",
                            kNoNodes = "ErrEstimatorNoNodesAvailable",
                            kInvalid = "ErrEstimatorInvalidRequest";
@@ -79,10 +78,9 @@ std::optional<std::string> decoded(std::string_view text) {
 // A DNS subdomain: what names of namespaces and objects are made of. What is not one cannot be
 // known, and is not repeated in an answer.
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= 253 &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-         });
+  return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  });
 }
 
 // "namespace/name" in /namespaces/{ns}/estimators/{name}/values/powerconsumption.
@@ -236,9 +234,9 @@ Result<ApiKeys> parse_api_keys(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
-    const bool good = line.size() <= kLongestKey && line.front() != ' ' && line.back() != ' ' &&
-                      std::all_of(line.begin(), line.end(),
-                                  [](char c) { return c >= ' ' && c <= '~'; });
+    const bool good =
+        line.size() <= kLongestKey && line.front() != ' ' && line.back() != ' ' &&
+        std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; });
     if (!good) {
       return fail(ErrorCode::parse,
                   fmt::format("line {}: a key must be 1 to {} printable characters without blanks "
@@ -258,9 +256,9 @@ bool same_key(std::string_view given, std::string_view wanted) {
 
 Result<EstimateQuestion> parse_question(std::string_view body) {
   if (body.size() > kLongestBody) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("the body has {} bytes, {} are too many already", body.size(),
-                            kLongestBody));
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("the body has {} bytes, {} are too many already", body.size(), kLongestBody));
   }
   if (body.empty()) {
     return fail(ErrorCode::invalid_argument,

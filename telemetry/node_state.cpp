@@ -261,9 +261,10 @@ net::Task<Result<NodeState>> StateAgents::ask(std::string type, std::string endp
   if (!url) co_return url.error().with_context(what);
   const net::Origin& origin = url->origin;
   if (!allowed_.may(origin.host, origin.tls)) {
-    co_return fail(ErrorCode::forbidden,
-                   fmt::format("{}: {} is not allowed; --endpoint-allow of the controller allows it",
-                               what, origin.host));
+    co_return fail(
+        ErrorCode::forbidden,
+        fmt::format("{}: {} is not allowed; --endpoint-allow of the controller allows it", what,
+                    origin.host));
   }
   net::Client client(executor_, origin, {}, allowed_.filter(origin.host, origin.tls));
   Result<NodeState> state = fail(ErrorCode::invalid_argument, "an agent that is not asked by HTTP");

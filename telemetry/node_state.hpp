@@ -24,8 +24,8 @@ struct NodeState {
 void lay_over(NodeState& state, const NodeState& later);
 
 // The labels with which WAO-Estimator's fake monitor is told what to see:
-// waofed.bitmedia.co.jp/node-status.{cpuusage,ambienttemp,staticpressurediff}; one that is not there
-// is 0. Errors: parse, naming the label.
+// waofed.bitmedia.co.jp/node-status.{cpuusage,ambienttemp,staticpressurediff}; one that is not
+// there is 0. Errors: parse, naming the label.
 Result<NodeState> fake_state(const api::StringMap& labels);
 // …/fakepcp.{basewatts,wpc}, whole watts; not there: 0. Errors: parse, naming the label.
 Result<FakePower> fake_power(const api::StringMap& labels);

@@ -59,16 +59,14 @@ TEST_CASE("what is wrong with an Estimator is said with its place") {
     std::string want;
   };
   const Case cases[] = {
-      {"unknown agent",
-       R"({"defaultNodeConfig":{"nodeMonitor":{"agents":[{"type":"Snmp"}]}}})",
+      {"unknown agent", R"({"defaultNodeConfig":{"nodeMonitor":{"agents":[{"type":"Snmp"}]}}})",
        R"(spec.defaultNodeConfig.nodeMonitor.agents[0].type: "Snmp" must be one of None, Fake, )"
        "MetricsAPI, DifferentialPressureAPI, IPMIExporter, Redfish, Agent"},
       {"unknown predictor",
        R"({"defaultNodeConfig":{"powerConsumptionPredictor":{"type":"Oracle"}}})",
        R"(spec.defaultNodeConfig.powerConsumptionPredictor.type: "Oracle" must be one of None, )"
        "Fake, MLServer, TFServing, Model"},
-      {"no endpoint",
-       R"({"defaultNodeConfig":{"powerConsumptionPredictor":{"type":"MLServer"}}})",
+      {"no endpoint", R"({"defaultNodeConfig":{"powerConsumptionPredictor":{"type":"MLServer"}}})",
        R"(spec.defaultNodeConfig.powerConsumptionPredictor.endpoint: "" must be an http or https )"
        "URL, because type is MLServer"},
       {"another scheme",
@@ -115,12 +113,11 @@ TEST_CASE("the status of an Estimator is written for the group that the object i
   node.milliwatts = 100'000;
   node.reason = "Tainted";
   const std::string body = apply_status(kWaoApiVersion, meta, status);
-  CHECK(body ==
-        R"({"apiVersion":"waofed.bitmedia.co.jp/v1beta1","kind":"Estimator",)"
-        R"("metadata":{"name":"default","namespace":"team-a","resourceVersion":"7"},)"
-        R"("status":{"nodesTotal":2,"nodesUsable":0,"watts":0,"nodes":[{"nodeName":"a",)"
-        R"("milliwatts":100000,"fullMilliwatts":0,"freeMillicores":0,"freePods":0,)"
-        R"("reason":"Tainted"}]}})");
+  CHECK(body == R"({"apiVersion":"waofed.bitmedia.co.jp/v1beta1","kind":"Estimator",)"
+                R"("metadata":{"name":"default","namespace":"team-a","resourceVersion":"7"},)"
+                R"("status":{"nodesTotal":2,"nodesUsable":0,"watts":0,"nodes":[{"nodeName":"a",)"
+                R"("milliwatts":100000,"fullMilliwatts":0,"freeMillicores":0,"freePods":0,)"
+                R"("reason":"Tainted"}]}})");
 }
 
 TEST_CASE("an Estimator is written as it was read") {

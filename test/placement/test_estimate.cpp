@@ -1,8 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <random>
+
+#include <doctest/doctest.h>
 
 #include "placement/estimate.hpp"
 

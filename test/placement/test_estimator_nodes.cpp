@@ -34,10 +34,16 @@ TEST_CASE("the increases of a node: as many as its room takes, from its own line
       {"over-committed", node(-400, 110, line(100, 5, 4)), 0, 3, {}},
       {"no pods left", node(4'000, 0, line(100, 5, 4)), 500, 3, {}},
       {"no prediction", node(4'000, 110, {}), 500, 3, {}},
-      {"beyond what was predicted", node(8'000, 110, line(100, 5, 1)), 500, 3, {2'500'000, 5'000'000}},
+      {"beyond what was predicted",
+       node(8'000, 110, line(100, 5, 1)),
+       500,
+       3,
+       {2'500'000, 5'000'000}},
       {"a bend",
        node(4'000, 110,
-            {{Millicores{0}, watts(100)}, {Millicores{1'000}, watts(130)}, {Millicores{4'000}, watts(160)}}),
+            {{Millicores{0}, watts(100)},
+             {Millicores{1'000}, watts(130)},
+             {Millicores{4'000}, watts(160)}}),
        750,
        3,
        {22'500'000, 35'000'000, 42'500'000}},
@@ -53,11 +59,12 @@ TEST_CASE("the increases of a node: as many as its room takes, from its own line
 }
 
 TEST_CASE("points on a line are left out, bends stay") {
-  const std::vector<DrawPoint> points{{Millicores{0}, watts(100)},     {Millicores{500}, watts(110)},
-                                      {Millicores{1'000}, watts(120)}, {Millicores{1'500}, watts(121)},
+  const std::vector<DrawPoint> points{{Millicores{0}, watts(100)},
+                                      {Millicores{500}, watts(110)},
+                                      {Millicores{1'000}, watts(120)},
+                                      {Millicores{1'500}, watts(121)},
                                       {Millicores{2'000}, watts(122)}};
-  CHECK(without_needless(points) ==
-        std::vector<DrawPoint>{points[0], points[2], points[4]});
+  CHECK(without_needless(points) == std::vector<DrawPoint>{points[0], points[2], points[4]});
   CHECK(without_needless({points[0]}) == std::vector<DrawPoint>{points[0]});
   CHECK(without_needless({}).empty());
 }

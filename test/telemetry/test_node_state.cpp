@@ -12,9 +12,10 @@ api::StringMap labels(std::initializer_list<std::pair<const char*, const char*>>
 }
 
 TEST_CASE("WAO's labels tell the fake monitor what to see; what is not there is 0") {
-  const auto all = fake_state(labels({{"waofed.bitmedia.co.jp/node-status.cpuusage", "0.35"},
-                                      {"waofed.bitmedia.co.jp/node-status.ambienttemp", "22.5"},
-                                      {"waofed.bitmedia.co.jp/node-status.staticpressurediff", "-0.2"}}));
+  const auto all =
+      fake_state(labels({{"waofed.bitmedia.co.jp/node-status.cpuusage", "0.35"},
+                         {"waofed.bitmedia.co.jp/node-status.ambienttemp", "22.5"},
+                         {"waofed.bitmedia.co.jp/node-status.staticpressurediff", "-0.2"}}));
   REQUIRE(all.has_value());
   CHECK(all->cpu_usage == 0.35);
   CHECK(all->ambient_celsius == 22.5);
@@ -36,13 +37,17 @@ TEST_CASE("a label that says nothing sensible is named") {
     const char *label, *value, *want;
   };
   const Case cases[] = {
-      {"node-status.cpuusage", "much", "label waofed.bitmedia.co.jp/node-status.cpuusage: \"much\" must be a number"},
-      {"node-status.cpuusage", "1.5", "label waofed.bitmedia.co.jp/node-status.cpuusage: \"1.5\" must be from 0 to 1"},
-      {"node-status.ambienttemp", "nan", "label waofed.bitmedia.co.jp/node-status.ambienttemp: \"nan\" must be a number"},
+      {"node-status.cpuusage", "much",
+       "label waofed.bitmedia.co.jp/node-status.cpuusage: \"much\" must be a number"},
+      {"node-status.cpuusage", "1.5",
+       "label waofed.bitmedia.co.jp/node-status.cpuusage: \"1.5\" must be from 0 to 1"},
+      {"node-status.ambienttemp", "nan",
+       "label waofed.bitmedia.co.jp/node-status.ambienttemp: \"nan\" must be a number"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.value);
-    const auto read = fake_state(labels({{(std::string("waofed.bitmedia.co.jp/") + c.label).c_str(), c.value}}));
+    const auto read =
+        fake_state(labels({{(std::string("waofed.bitmedia.co.jp/") + c.label).c_str(), c.value}}));
     REQUIRE_FALSE(read.has_value());
     CHECK(read.error().message == c.want);
   }
@@ -54,7 +59,8 @@ TEST_CASE("a label that says nothing sensible is named") {
 
 TEST_CASE("ranges of temperatures come from both labels, or not at all") {
   PredictionPoint point;
-  REQUIRE(read_ranges(labels({{"ambient/min", "10"}, {"ambient/max", "40"}, {"cpu1/max", "90"}}), point));
+  REQUIRE(read_ranges(labels({{"ambient/min", "10"}, {"ambient/max", "40"}, {"cpu1/max", "90"}}),
+                      point));
   REQUIRE(point.ambient_range.has_value());
   CHECK(point.ambient_range->lowest_celsius == 10);
   CHECK(point.ambient_range->highest_celsius == 40);
@@ -83,24 +89,24 @@ TEST_CASE("ipmi_exporter: the air before the machine, by the names of the sensor
     const char *name, *text;
     std::optional<double> ambient, cpu1;
   };
-  const Case cases[] = {
-      {"ambient before inlet",
-       "# TYPE ipmi_temperature_celsius gauge\n"
-       "ipmi_temperature_celsius{id=\"1\",name=\"Inlet Temp\"} 19\n"
-       "ipmi_temperature_celsius{id=\"2\",name=\"Ambient\"} 22\n"
-       "ipmi_temperature_celsius{id=\"3\",name=\"CPU1 Temp\"} 55.5\n"
-       "ipmi_fan_speed_rpm{id=\"4\",name=\"Ambient fan\"} 4000\n",
-       22, 55.5},
-      {"the coldest of several", "ipmi_temperature_celsius{name=\"Intake 1\"} 25\n"
-                                 "ipmi_temperature_celsius{name=\"INTAKE 2\"} 23 1700000000000\n",
-       23, std::nullopt},
-      {"without a reading", "ipmi_temperature_celsius{name=\"Ambient\"} NaN\n", std::nullopt,
-       std::nullopt},
-      {"not plausible", "ipmi_temperature_celsius{name=\"Ambient\"} 999\n", std::nullopt,
-       std::nullopt},
-      {"something else", "node_load1 0.5\n", std::nullopt, std::nullopt},
-      {"no number", "ipmi_temperature_celsius{name=\"Ambient\"} warm\n", std::nullopt,
-       std::nullopt}};
+  const Case cases[] = {{"ambient before inlet",
+                         "# TYPE ipmi_temperature_celsius gauge\n"
+                         "ipmi_temperature_celsius{id=\"1\",name=\"Inlet Temp\"} 19\n"
+                         "ipmi_temperature_celsius{id=\"2\",name=\"Ambient\"} 22\n"
+                         "ipmi_temperature_celsius{id=\"3\",name=\"CPU1 Temp\"} 55.5\n"
+                         "ipmi_fan_speed_rpm{id=\"4\",name=\"Ambient fan\"} 4000\n",
+                         22, 55.5},
+                        {"the coldest of several",
+                         "ipmi_temperature_celsius{name=\"Intake 1\"} 25\n"
+                         "ipmi_temperature_celsius{name=\"INTAKE 2\"} 23 1700000000000\n",
+                         23, std::nullopt},
+                        {"without a reading", "ipmi_temperature_celsius{name=\"Ambient\"} NaN\n",
+                         std::nullopt, std::nullopt},
+                        {"not plausible", "ipmi_temperature_celsius{name=\"Ambient\"} 999\n",
+                         std::nullopt, std::nullopt},
+                        {"something else", "node_load1 0.5\n", std::nullopt, std::nullopt},
+                        {"no number", "ipmi_temperature_celsius{name=\"Ambient\"} warm\n",
+                         std::nullopt, std::nullopt}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     const auto state = read_ipmi_metrics(c.text);
