@@ -26,6 +26,7 @@ std::string_view wanted(TypeKind kind) {
       return "an RFC 3339 time";
     case TypeKind::object:
     case TypeKind::string_map:
+    case TypeKind::object_map:
       return "object";
     case TypeKind::list:
       return "list";
@@ -126,7 +127,9 @@ class Handler {
     Frame& frame = frames_.back();
     frame.key = std::string_view{data, size};
     frame.field = nullptr;
-    if (frame.type->kind == TypeKind::string_map) return true;
+    if (frame.type->kind == TypeKind::string_map || frame.type->kind == TypeKind::object_map) {
+      return true;
+    }
     for (const FieldInfo& field : frame.type->fields) {
       if (field.name == frame.key) {
         frame.field = &field;
@@ -173,6 +176,9 @@ class Handler {
     }
     // A map takes texts, told by its own type.
     if (frame.type->kind == TypeKind::string_map) return {frame.type, frame.value};
+    if (frame.type->kind == TypeKind::object_map) {
+      return {&frame.type->element(), frame.type->place(frame.value, frame.key)};
+    }
     if (frame.field == nullptr) return {};
     return {&frame.field->type(), frame.field->member(frame.value)};
   }
@@ -253,8 +259,9 @@ class Handler {
       skip_ = 1;
       return true;
     }
-    const bool fits = slot.type->kind == kind ||
-                      (kind == TypeKind::object && slot.type->kind == TypeKind::string_map);
+    const bool map =
+        slot.type->kind == TypeKind::string_map || slot.type->kind == TypeKind::object_map;
+    const bool fits = slot.type->kind == kind || (kind == TypeKind::object && map);
     if (!fits) return mismatch(*slot.type, wanted(kind));
     // What is given replaces a default list or map, and an earlier duplicate of the key.
     if (slot.type->kind != TypeKind::object) slot.type->clear(slot.value);

@@ -11,6 +11,8 @@
 // and an enum its words, in the order of its values. Only the tables (describe_*.hpp) and the
 // .cpp files that instantiate type_of<T>() for a top-level type include this header.
 #include <array>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +48,12 @@ template <class T>
 struct VectorOf : std::false_type {};
 template <class E>
 struct VectorOf<std::vector<E>> : std::true_type {
+  using Element = E;
+};
+template <class T>
+struct MapOf : std::false_type {};
+template <class E>
+struct MapOf<std::map<std::string, E>> : std::true_type {
   using Element = E;
 };
 template <class T>
@@ -87,6 +95,21 @@ constexpr TypeInfo list() {
   info.append = [](void* v) -> void* { return &as<T>(v).emplace_back(); };
   info.size = [](const void* v) { return as<T>(v).size(); };
   info.at = [](void* v, std::size_t index) -> void* { return &as<T>(v)[index]; };
+  return info;
+}
+
+template <class T>
+constexpr TypeInfo object_map() {
+  TypeInfo info = scalar(TypeKind::object_map);
+  info.element = &type_of<typename MapOf<T>::Element>;
+  info.clear = [](void* v) { as<T>(v).clear(); };
+  info.size = [](const void* v) { return as<T>(v).size(); };
+  info.place = [](void* v, std::string_view key) -> void* { return &as<T>(v)[std::string(key)]; };
+  info.placed = [](void* v, std::size_t index, std::string_view& key) -> void* {
+    auto& entry = *std::next(as<T>(v).begin(), static_cast<std::ptrdiff_t>(index));
+    key = entry.first;
+    return &entry.second;
+  };
   return info;
 }
 
@@ -152,6 +175,8 @@ constexpr TypeInfo make() {
     return enumeration<T>();
   else if constexpr (VectorOf<T>::value)
     return list<T>();
+  else if constexpr (MapOf<T>::value)
+    return object_map<T>();
   else if constexpr (OptionalOf<T>::value)
     return optional<T>();
   else

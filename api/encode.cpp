@@ -1,5 +1,6 @@
 #include "api/encode.hpp"
 
+#include "api/estimator.hpp"
 #include "api/json_writer.hpp"
 
 namespace kwatt::api {
@@ -68,6 +69,7 @@ bool is_empty(const TypeInfo& type, const void* value) {
       return false;
     case TypeKind::list:
     case TypeKind::string_map:
+    case TypeKind::object_map:
     case TypeKind::optional:
       return type.size(value) == 0;
     case TypeKind::object:
@@ -112,6 +114,14 @@ JsonWriter& JsonWriter::value(const TypeInfo& type, const void* value) {
         std::string_view entry_text;
         type.entry(value, i, entry_key, entry_text);
         text(entry_key, entry_text);
+      }
+      return end();
+    case TypeKind::object_map:
+      begin();
+      for (std::size_t i = 0; i < type.size(value); ++i) {
+        std::string_view entry_key;
+        const void* entry = type.placed(mutable_pointer(value), i, entry_key);
+        key(entry_key).value(type.element(), entry);
       }
       return end();
     case TypeKind::object:
@@ -202,6 +212,16 @@ std::string apply_status(const ObjectMeta& meta, const NodePowerStatus& status) 
   JsonWriter out;
   begin_apply(out, "NodePower", meta.name, meta.resource_version);
   out.key("status").value(type_of<NodePowerStatus>(), &ours).end();
+  return out.take();
+}
+
+std::string apply_status(std::string_view api_version, const ObjectMeta& meta,
+                         const EstimatorStatus& status) {
+  JsonWriter out;
+  out.begin().text("apiVersion", api_version).text("kind", "Estimator");
+  out.begin("metadata").text("name", meta.name).text("namespace", meta.namespace_name);
+  out.text_unless_empty("resourceVersion", meta.resource_version).end();
+  out.key("status").value(type_of<EstimatorStatus>(), &status).end();
   return out.take();
 }
 

@@ -22,6 +22,7 @@ enum class TypeKind : std::uint8_t {
   object,       // a struct with `fields`
   list,         // std::vector of `element`
   string_map,   // keys and text values, through `insert` and `each`
+  object_map,   // std::map of `element` by key, through `place` and `placed`
   presence,     // bool: true as soon as the key has any value but null; decode only
   optional,     // std::optional of `element`
 };
@@ -45,20 +46,24 @@ struct TypeInfo {
   TypeKind kind;
   std::string_view name;              // of an object: the C++ struct
   std::span<const FieldInfo> fields;  // object
-  const TypeInfo& (*element)();       // list, optional
+  const TypeInfo& (*element)();       // list, optional, object_map
 
   std::span<const std::string_view> words;           // enumeration, in the order of its values
   std::size_t (*word_index)(const void* value);      // enumeration
   void (*set_word)(void* value, std::size_t index);  // enumeration
 
-  void (*clear)(void* value);                   // list, string_map, optional: make it empty
-  void* (*append)(void* value);                 // list: a new element; optional: engage
-  std::size_t (*size)(const void* value);       // list, string_map, optional (0 or 1)
-  void* (*at)(void* value, std::size_t index);  // list, optional
+  void (*clear)(void* value);              // list, string_map, object_map, optional: make it empty
+  void* (*append)(void* value);            // list: a new element; optional: engage
+  std::size_t (*size)(const void* value);  // list, maps, optional (0 or 1)
+  void* (*at)(void* value, std::size_t index);                               // list, optional
   bool (*insert)(void* value, std::string_view key, std::string_view text);  // string_map
   // string_map: entry `index`; null for maps that are only decoded.
   void (*entry)(const void* value, std::size_t index, std::string_view& key,
                 std::string_view& text);
+
+  void* (*place)(void* value, std::string_view key) = nullptr;  // object_map: the element of a key
+  // object_map: element `index` in the order of the keys.
+  void* (*placed)(void* value, std::size_t index, std::string_view& key) = nullptr;
 
   std::string_view api_version = {};  // of a top-level object, e.g. "kwatt.dev/v1alpha1"
   std::string_view object_kind = {};  // of a top-level object, e.g. "EnergyPolicy"

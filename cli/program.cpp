@@ -47,6 +47,7 @@ Result<Connection> connect(asio::any_io_executor executor, const kube::FindConfi
   kube::ClientOptions options;
   options.user_agent = std::string("kubectl-kwatt/") + KWATT_VERSION;
   connection.fetch = kube::make_fetch(executor, *config, options.user_agent, clock);
+  connection.send = kube::make_send(executor, *config, options.user_agent, clock);
   connection.client = kube::make_client(std::move(executor), *config, std::move(options), clock);
   return connection;
 }
@@ -64,6 +65,7 @@ void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen) {
   add_status(app, chosen);
   add_why(app, chosen);
   add_history(app, chosen);
+  add_estimate(app, chosen);
   add_override_verbs(app, chosen);
   add_exclude_verbs(app, chosen);
   add_suspend_verbs(app, chosen);
@@ -81,7 +83,8 @@ int perform(const Work& work, const kube::FindConfig& where, World& world) {
     return kFailed;
   }
   Session session{*connection->client,        world.clock,      world.out, world.err,
-                  connection->namespace_name, connection->fetch};
+                  connection->namespace_name, connection->fetch,
+                  connection->send};
   std::optional<int> status;
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code& error, int) {

@@ -18,6 +18,7 @@ struct Connection {
   std::unique_ptr<kube::Client> client;
   std::string namespace_name;
   kube::Fetch fetch;
+  kube::Send send;
 };
 using Connect = std::function<Result<Connection>(boost::asio::any_io_executor,
                                                  const kube::FindConfig&, const Clock&)>;

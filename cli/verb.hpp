@@ -37,6 +37,7 @@ struct Session {
   std::ostream& err;           // progress and warnings
   std::string namespace_name;  // of the kubeconfig's context
   kube::Fetch fetch;           // what is no object: services behind the API server
+  kube::Send send;             // the same with any method
 };
 
 // Does what was asked and returns the exit status; an error is shown as one sentence, status 1.
@@ -56,6 +57,7 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& de
 void add_why(CLI::App& app, Chosen& chosen);
 void add_status(CLI::App& app, Chosen& chosen);
 void add_history(CLI::App& app, Chosen& chosen);
+void add_estimate(CLI::App& app, Chosen& chosen);
 void add_wake_test(CLI::App& app, Chosen& chosen);
 void add_override_verbs(CLI::App& app, Chosen& chosen);  // wake, hold, release
 void add_exclude_verbs(CLI::App& app, Chosen& chosen);   // exclude, include

@@ -113,6 +113,34 @@ void add_telemetry(CLI::App& app, Options& options) {
          "15s", positive_duration);
 }
 
+void add_estimator(CLI::App& app, Options& options) {
+  parsed(
+      app, "--estimator-address", options.estimator,
+      "address of the power estimates as WAO-Estimator's clients ask for them, plain HTTP, such as "
+      ":5656; not served without it",
+      "", [](const std::string& text) -> std::optional<std::optional<Address>> {
+        const auto address = parse_address(text);
+        if (!address) return std::nullopt;
+        return std::optional<std::optional<Address>>(std::in_place, address);
+      });
+  app.add_option(
+      "--estimator-api-key-file", options.estimator_api_key_file,
+      "file of the keys that callers must send in X-API-KEY, one a line (default: none is "
+      "asked for)");
+  app.add_option_function<std::vector<std::string>>(
+         "--endpoint-allow",
+         [&options](const std::vector<std::string>& texts) {
+           auto list = net::AllowList::parse(texts, net::AllowList::Bare::both);
+           if (!list) throw CLI::ValidationError("--endpoint-allow", list.error().message);
+           options.endpoint_allow = std::move(*list);
+         },
+         "hosts of power predictors and sensors that objects may name: addresses, CIDRs and host "
+         "names, separated by commas; http and https unless one of them is put before it (default: "
+         "none)")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+}
+
 bool loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -238,6 +266,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
       ->check(CLI::Range(0, 5'000))
       ->capture_default_str();
   add_telemetry(app, options);
+  add_estimator(app, options);
   parsed(app, "--shutdown-grace", options.shutdown_grace,
          "how long running work may take after SIGTERM", "30s", positive_duration);
   parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",
@@ -251,6 +280,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
     }
     if (!options.history_csv_dir.empty() && options.history_file.empty()) {
       throw CLI::ValidationError("--history-csv-dir", "needs --history-file");
+    }
+    if (!options.estimator_api_key_file.empty() && !options.estimator) {
+      throw CLI::ValidationError("--estimator-api-key-file", "needs --estimator-address");
     }
     check_prometheus(options.prometheus);
   } catch (const CLI::ParseError& error) {

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/time.hpp"
 #include "hardware/allow_list.hpp"
+#include "net/allow_list.hpp"
 
 namespace kwatt::controller {
 
@@ -32,6 +33,9 @@ struct Options {
   std::string agent_service_account = "kwatt-agent";  // NAME in our namespace, or NAMESPACE/NAME
   Address health{"0.0.0.0", 8080};
   Address ingest{"0.0.0.0", 8443};
+  std::optional<Address> estimator;         // plain HTTP; nullopt: not served
+  std::string estimator_api_key_file;       // "": no key is asked for
+  net::AllowList endpoint_allow;            // hosts of predictors and agents; empty: none is asked
   std::string tls_cert_file, tls_key_file;  // of the ingest server; both or none (then it is off)
   std::string lease_name = "kwatt-controller";
   Duration lease_duration = std::chrono::seconds{15};

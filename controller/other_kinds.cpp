@@ -5,10 +5,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <fmt/format.h>
 
 #include "api/decode.hpp"
 #include "base/log.hpp"
+#include "controller/api_has.hpp"
 #include "kube/informer.hpp"
 #include "net/run.hpp"
 
@@ -16,8 +16,6 @@ namespace kwatt::controller {
 namespace {
 
 constexpr Duration kLook = std::chrono::seconds{10};
-// A group's list of resources is a few KiB; what is longer is not one.
-constexpr std::size_t kLongestAnswer = 1024 * 1024;
 
 template <class T>
 typename kube::Informer<T>::Decode decoder() {
@@ -60,25 +58,8 @@ struct OtherKinds::Impl {
   bool watching_buffers = false, watching_health_checks = false;
   reconcilers::OtherStores stores;
 
-  kube::Task<std::optional<bool>> has(kube::Resource resource);
   kube::Task<void> run();
 };
-
-// Does the API server have the resource? nullopt: no answer, so nothing is known anew.
-kube::Task<std::optional<bool>> OtherKinds::Impl::has(kube::Resource resource) {
-  auto stream = co_await client.open(fmt::format("/apis/{}/{}", resource.group, resource.version));
-  if (!stream) co_return std::nullopt;
-  if ((*stream)->status() == 404) co_return false;
-  if ((*stream)->status() != 200) co_return std::nullopt;
-  std::string body;
-  while (body.size() <= kLongestAnswer) {
-    auto piece = co_await (*stream)->read_some(std::chrono::seconds{10});
-    if (!piece) co_return std::nullopt;
-    if (piece->empty()) co_return body.find("\"" + resource.plural + "\"") != std::string::npos;
-    body += *piece;
-  }
-  co_return std::nullopt;
-}
 
 kube::Task<void> OtherKinds::Impl::run() {
   const auto executor = co_await boost::asio::this_coro::executor;
@@ -87,8 +68,8 @@ kube::Task<void> OtherKinds::Impl::run() {
     before = now;
   };
   for (;;) {
-    const auto buffers_there = co_await has(kube::resources::capacity_buffers());
-    const auto checks_there = co_await has(kube::resources::node_health_checks());
+    const auto buffers_there = co_await api_has(client, kube::resources::capacity_buffers());
+    const auto checks_there = co_await api_has(client, kube::resources::node_health_checks());
     if (buffers_there) note("CapacityBuffer", has_buffers, *buffers_there);
     if (checks_there) note("NodeHealthCheck", has_health_checks, *checks_there);
     if (has_buffers && !std::exchange(watching_buffers, true)) {

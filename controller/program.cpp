@@ -11,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "controller/estimator_service.hpp"
 #include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
 #include "controller/other_kinds.hpp"
@@ -55,6 +56,26 @@ std::string agent_user(const Options& options) {
                      account.substr(slash + 1));
 }
 
+bool is_ready(const api::Node& node) {
+  const api::Condition* ready = api::find_condition(node.conditions, "Ready");
+  return ready != nullptr && ready->status == "True";
+}
+
+// Nodes' heartbeats and pods' readiness change nothing of what fits where.
+bool counts_for_estimates(const kube::Delta<api::Node>& delta) {
+  if (!delta.old || !delta.now) return !delta.initial;
+  return delta.old->unschedulable != delta.now->unschedulable ||
+         delta.old->taints != delta.now->taints ||
+         delta.old->allocatable != delta.now->allocatable ||
+         delta.old->meta.labels != delta.now->meta.labels ||
+         is_ready(*delta.old) != is_ready(*delta.now);
+}
+bool counts_for_estimates(const kube::Delta<api::Pod>& delta) {
+  if (!delta.old || !delta.now) return !delta.initial;
+  return delta.old->node_name != delta.now->node_name ||
+         delta.old->terminal() != delta.now->terminal();
+}
+
 }  // namespace
 
 // Everything the controller is made of, in the order of construction. Lives on one thread; only
@@ -87,6 +108,7 @@ struct Program::Impl {
   std::optional<reconcilers::MachineReconciler> machines;
   std::optional<kube::ControllerLoop> machine_loop;
   std::optional<reconcilers::PolicyPass> pass;
+  std::optional<EstimatorService> estimator;
   std::optional<servers::TokenReviewer> reviewer;
   std::optional<servers::AccessReviewer> access;
   std::optional<kube::TlsSource> server_tls;
@@ -111,6 +133,19 @@ struct Program::Impl {
     return model.specified ? std::optional{model.curve.maximum()} : std::nullopt;
   }
 
+  // Its own curve, or that of a usual machine of its size.
+  telemetry::LocalPower power_of(const std::string& node) {
+    const auto object = view->node(node);
+    if (object == nullptr) return {};
+    const auto machine = view->machine(node);
+    const api::PowerModelSpec none;
+    const auto model =
+        models::model_of(machine ? machine->spec.model : none, object->allocatable.cpu);
+    return [curve = model.curve](const telemetry::PredictionPoint& point) -> Result<Milliwatts> {
+      return curve.at(Permille{static_cast<std::int64_t>(point.cpu_usage() * 1000 + 0.5)});
+    };
+  }
+
   Result<void> construct();
   net::Handler tls_handler();
   Result<void> start_servers();
@@ -130,9 +165,11 @@ Program::Impl::~Impl() {
   // Closing a connection cancels its handler, so the handlers must be there.
   ingest_server.reset();
   health_server.reset();
+  if (estimator) estimator->close_server();
   // Then no other thread has anything to hand back, and the coroutines that wait for one wait here.
   planning.reset();
   history.reset();
+  if (estimator) estimator->stop_thread();
   context.end();
 }
 
@@ -224,6 +261,16 @@ Result<void> Program::Impl::construct() {
       *samples, clock, metrics, [this] { return node_directory(informers->stores()); },
       [this](const std::string& node) { return machine_maximum(node); });
   add_sources(*telemetry_poll, executor, options, *client);
+  estimator.emplace(EstimatorServiceDependencies{
+                        .executor = executor,
+                        .client = *client,
+                        .stores = informers->stores(),
+                        .samples = *samples,
+                        .clock = clock,
+                        .metrics = metrics,
+                        .model = [this](const std::string& node) { return power_of(node); },
+                        .may_write = [this] { return may_act(); }},
+                    options);
   return {};
 }
 
@@ -258,6 +305,7 @@ Result<void> Program::Impl::start_servers() {
       servers::health_handler(metrics, {.live = {{"ping", [] { return std::string(); }}},
                                         .ready = {{"caches", caches}}}));
   if (auto started = health_server->start(); !started) return started.error();
+  if (auto started = estimator->start_server(); !started) return started.error();
 
   if (options.tls_cert_file.empty()) {
     log::warn(
@@ -289,6 +337,7 @@ void Program::Impl::subscribe() {
       samples->forget(node->meta.name);
       view->forget(node->meta.name);
     }
+    if (counts_for_estimates(delta)) estimator->cluster_changed();
     machine_loop->enqueue(node->meta.name,
                           delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
     if (delta.type != NodeDelta::Type::updated ||
@@ -316,6 +365,10 @@ void Program::Impl::subscribe() {
     want_pass();
   });
   informers->pods().subscribe([this](const PodDelta& delta) {
+    const auto& pod = delta.now ? delta.now : delta.old;
+    if (pod && !pod->node_name.empty() && counts_for_estimates(delta)) {
+      estimator->cluster_changed();
+    }
     if (delta.type == PodDelta::Type::deleted) {
       migrations.gone(*delta.old);
       if (!delta.old->node_name.empty()) machine_loop->enqueue(delta.old->node_name);
@@ -387,6 +440,7 @@ void Program::Impl::watch_signals(asio::signal_set& signals) {
 net::Task<void> Program::Impl::stop() {
   while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
+  co_await estimator->stop(options.shutdown_grace);
   co_await drivers->close();
   events->stop();
   if (!lost) co_await election->release();
@@ -426,6 +480,7 @@ net::Task<int> Program::Impl::run() {
   asio::co_spawn(executor, history_feed->run([this] { return pass->take_energy(); }),
                  asio::detached);
   telemetry_poll->start(executor);
+  estimator->start();
   log::info("caches filled", {{"nodes", view->stores().nodes.size()},
                               {"pods", view->stores().pods.size()},
                               {"policies", view->stores().policies.size()}});

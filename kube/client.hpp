@@ -38,10 +38,12 @@ const Resource& token_reviews();
 const Resource& subject_access_reviews();
 const Resource& energy_policies();
 const Resource& node_powers();
+const Resource& estimators();
 // Of others; the API server may not have them.
 const Resource& pod_templates();
 const Resource& capacity_buffers();
 const Resource& node_health_checks();
+const Resource& wao_estimators();
 }  // namespace resources
 
 // Constructors, because GCC 12 copies an aggregate's braces inside `co_await f({"", name})` bit by

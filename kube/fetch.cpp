@@ -22,12 +22,11 @@ struct Fetcher {
   net::Client http;
 };
 
-net::Task<Result<net::Response>> fetch(std::shared_ptr<Fetcher> self, std::string path_and_query,
-                                       net::Headers headers) {
+net::Task<Result<net::Response>> send(std::shared_ptr<Fetcher> self, net::Request request) {
   if (auto loaded = self->tls.load(); !loaded) co_return loaded.error();
   auto token = self->tokens.current();
   if (!token) co_return token.error();
-  net::Request request("GET", self->prefix + path_and_query, std::move(headers));
+  request.target = self->prefix + request.target;
   request.headers.set("User-Agent", self->user_agent);
   if (!token->empty()) request.headers.set("Authorization", "Bearer " + *token);
   net::Limits limits;
@@ -37,11 +36,17 @@ net::Task<Result<net::Response>> fetch(std::shared_ptr<Fetcher> self, std::strin
 
 }  // namespace
 
+Send make_send(boost::asio::any_io_executor executor, const Config& config, std::string user_agent,
+               const Clock& clock) {
+  auto self = std::make_shared<Fetcher>(std::move(executor), config, std::move(user_agent), clock);
+  return [self](net::Request request) { return send(self, std::move(request)); };
+}
+
 Fetch make_fetch(boost::asio::any_io_executor executor, const Config& config,
                  std::string user_agent, const Clock& clock) {
   auto self = std::make_shared<Fetcher>(std::move(executor), config, std::move(user_agent), clock);
   return [self](std::string path_and_query, net::Headers headers) {
-    return fetch(self, std::move(path_and_query), std::move(headers));
+    return send(self, net::Request("GET", std::move(path_and_query), std::move(headers)));
   };
 }
 

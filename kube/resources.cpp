@@ -28,9 +28,11 @@ KWATT_RESOURCE(token_reviews, "authentication.k8s.io", "v1", "tokenreviews", fal
 KWATT_RESOURCE(subject_access_reviews, "authorization.k8s.io", "v1", "subjectaccessreviews", false)
 KWATT_RESOURCE(energy_policies, "kwatt.dev", "v1alpha1", "energypolicies", false)
 KWATT_RESOURCE(node_powers, "kwatt.dev", "v1alpha1", "nodepowers", false)
+KWATT_RESOURCE(estimators, "kwatt.dev", "v1alpha1", "estimators", true)
 KWATT_RESOURCE(pod_templates, "", "v1", "podtemplates", true)
 KWATT_RESOURCE(capacity_buffers, "autoscaling.x-k8s.io", "v1alpha1", "capacitybuffers", true)
 KWATT_RESOURCE(node_health_checks, "remediation.medik8s.io", "v1alpha1", "nodehealthchecks", false)
+KWATT_RESOURCE(wao_estimators, "waofed.bitmedia.co.jp", "v1beta1", "estimators", true)
 
 #undef KWATT_RESOURCE
 

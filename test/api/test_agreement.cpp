@@ -1,6 +1,7 @@
 // One source of truth: the C++ types and crds/*.yaml say the same, field by field.
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 #include "api/decode.hpp"
 #include "api/energy_policy.hpp"
+#include "api/estimator.hpp"
 #include "api/node_power.hpp"
 #include "api/words.hpp"
 #include "test/support/source_dir.hpp"
@@ -78,6 +80,7 @@ std::string wanted_type(TypeKind kind) {
       return "integer";
     case TypeKind::object:
     case TypeKind::string_map:
+    case TypeKind::object_map:
       return "object";
     case TypeKind::list:
       return "array";
@@ -98,6 +101,10 @@ const std::map<std::string, std::set<std::string>> kClosedStrings = [] {
       {"spec.dvfs.high.governor", governors},
       {"spec.nodeSelector.matchExpressions[].operator", set(kSelectorOperators)},
       {"spec.disruption.budgets[].reasons[]", set(kBudgetReasons)},
+      {"spec.defaultNodeConfig.nodeMonitor.agents[].type", set(kAgentTypes)},
+      {"spec.nodeConfigOverrides[].nodeMonitor.agents[].type", set(kAgentTypes)},
+      {"spec.defaultNodeConfig.powerConsumptionPredictor.type", set(kPredictorTypes)},
+      {"spec.nodeConfigOverrides[].powerConsumptionPredictor.type", set(kPredictorTypes)},
       {"status.conditions[].status", {"True", "False", "Unknown"}}};
 }();
 
@@ -145,6 +152,10 @@ class Walk {
       // Lists under CEL rules or in status must be bounded, or the API server's cost limit bites.
       CHECK(schema["maxItems"].IsDefined());
       compare(schema["items"], type.element(), type.append(value), path + "[]");
+    }
+    if (type.kind == TypeKind::object_map) {
+      CHECK(schema["maxProperties"].IsDefined());
+      compare(schema["additionalProperties"], type.element(), type.place(value, "x"), path + "[]");
     }
   }
   int fields() const { return fields_; }
@@ -204,6 +215,51 @@ TEST_CASE("NodePower's C++ types and its CRD agree in every field, type, default
   CHECK(walk.fields() > 80);
 }
 
+TEST_CASE("Estimator's C++ types and its CRD agree in every field, type, default and word") {
+  const YAML::Node properties = load("estimators.yaml")["schema"]["openAPIV3Schema"]["properties"];
+  EstimatorSpec spec;
+  EstimatorStatus status;
+  Walk walk;
+  walk.compare(properties["spec"], type_of<EstimatorSpec>(), &spec, "spec");
+  walk.compare(properties["status"], type_of<EstimatorStatus>(), &status, "status");
+  CHECK(walk.fields() > 40);
+}
+
+// The properties of a schema by their path, with their types and without their rules.
+void list_properties(const YAML::Node& schema, const std::string& path,
+                     std::map<std::string, std::string>& out) {
+  out[path] = text_of(schema["type"]);
+  for (const auto& entry : schema["properties"]) {
+    list_properties(entry.second, path + "." + entry.first.Scalar(), out);
+  }
+  if (schema["items"]) list_properties(schema["items"], path + "[]", out);
+  if (schema["additionalProperties"]) {
+    list_properties(schema["additionalProperties"], path + "{}", out);
+  }
+}
+
+TEST_CASE("the Estimator of WAO's group has the same fields as ours, and forbids no word") {
+  const auto documents =
+      YAML::LoadAllFromFile(test::source_path("manifests/optional/wao-estimators.yaml"));
+  const YAML::Node theirs =
+      documents[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+  const YAML::Node ours = load("estimators.yaml")["schema"]["openAPIV3Schema"]["properties"];
+  for (const char* part : {"spec", "status"}) {
+    CAPTURE(part);
+    std::map<std::string, std::string> in_theirs, in_ours;
+    list_properties(theirs[part], part, in_theirs);
+    list_properties(ours[part], part, in_ours);
+    CHECK(in_theirs == in_ours);
+    CHECK(in_ours.size() > 10);
+  }
+  std::ostringstream spec;
+  spec << theirs["spec"];
+  for (const char* rule : {"enum:", "pattern:", "x-kubernetes-validations:", "maxItems:"}) {
+    CAPTURE(rule);
+    CHECK(spec.str().find(rule) == std::string::npos);
+  }
+}
+
 TEST_CASE("kubectl get shows the documented columns, from fields that exist") {
   struct Case {
     std::string file;
@@ -218,7 +274,11 @@ TEST_CASE("kubectl get shows the documented columns, from fields that exist") {
       {"nodepowers.yaml",
        type_of<NodePower>(),
        {"STATE", "WATTS", "GOVERNOR", "CAP", "DECISION", "REASON", "SINCE"},
-       {"BMC-CAP"}}};
+       {"BMC-CAP"}},
+      {"estimators.yaml",
+       type_of<Estimator>(),
+       {"NODES", "USABLE", "WATTS", "READY", "AGE"},
+       {"REASON"}}};
   for (const Case& c : cases) {
     CAPTURE(c.file);
     std::vector<std::string> normal;

@@ -47,6 +47,9 @@ class Filler {
         type.clear(value);
         fill(type.element(), type.append(value), name);
         break;
+      case TypeKind::object_map:
+        fill(type.element(), type.place(value, "key"), name);
+        break;
       case TypeKind::optional:
         fill(type.element(), type.append(value), name);
         break;

@@ -29,6 +29,7 @@ struct FakeCluster {
   net::Response fetched;
   std::vector<std::string> fetches;
   net::Headers fetch_headers;  // of the last one
+  net::Request sent;           // by Session::send, the last one; answered like a fetch
 
   template <class T>
   void add(const kube::Resource& resource, const T& object,
@@ -98,6 +99,12 @@ inline net::Task<Result<net::Response>> fetched(FakeCluster& cluster, std::strin
   co_return cluster.fetched;
 }
 
+inline net::Task<Result<net::Response>> answered(FakeCluster& cluster, net::Request request) {
+  cluster.sent = std::move(request);
+  if (cluster.failure) co_return *cluster.failure;
+  co_return cluster.fetched;
+}
+
 // One call of the program.
 struct Called {
   int status = 0;
@@ -114,6 +121,9 @@ inline Called call(FakeCluster& cluster, const Clock& clock,
                 connection.namespace_name = "shop";
                 connection.fetch = [&cluster](std::string path, net::Headers headers) {
                   return fetched(cluster, std::move(path), std::move(headers));
+                };
+                connection.send = [&cluster](net::Request request) {
+                  return answered(cluster, std::move(request));
                 };
                 return connection;
               }};

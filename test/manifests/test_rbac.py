@@ -34,6 +34,9 @@ ELSEWHERE = {
            for group, resource in (("autoscaling.x-k8s.io", "capacitybuffers"), ("", "podtemplates"),
                                    ("remediation.medik8s.io", "nodehealthchecks"))
            for verb in ("list", "watch")},
+        # There is no Estimator in this run.
+        Right("*", "kwatt.dev", "estimators/status", "patch"):
+            ("test/e2e/test_estimator.py", "the_status_tells_their_watts"),
         # Takes the request for a wake test back when it has its result.
         Right("*", "kwatt.dev", "nodepowers", "patch"): ("test/e2e/test_wake.py", "the annotation to be gone"),
         # Only with --metrics-api.
