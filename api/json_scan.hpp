@@ -24,7 +24,7 @@ std::optional<std::size_t> end_of_value(std::string_view text, std::size_t at);
 
 // One member of an object, or one element of a list (then `key` is empty).
 struct JsonMember {
-  std::string_view key;        // raw: escapes are not resolved
+  std::string_view key;            // raw: escapes are not resolved
   std::size_t begin = 0, end = 0;  // of the value
 };
 

@@ -144,8 +144,9 @@ Result<ExtenderArgs> read_extender_args(std::string& body) {
   std::optional<JsonMember> pod, nodes, names;
   JsonWalk walk{body, 0};
   if (!walk.good() || !walk.is_object()) {
-    return fail(ErrorCode::parse, "not ExtenderArgs: an object with Pod and NodeNames or Nodes is "
-                                  "expected");
+    return fail(ErrorCode::parse,
+                "not ExtenderArgs: an object with Pod and NodeNames or Nodes is "
+                "expected");
   }
   while (const auto member = walk.next()) {
     if (value_of(body, *member) == "null") continue;
@@ -159,7 +160,8 @@ Result<ExtenderArgs> read_extender_args(std::string& body) {
   }
   if (!pod) return fail(ErrorCode::parse, "Pod is missing");
   if (nodes && names) return fail(ErrorCode::parse, "both Nodes and NodeNames: one is expected");
-  if (!nodes && !names) return fail(ErrorCode::parse, "neither Nodes nor NodeNames: one is expected");
+  if (!nodes && !names)
+    return fail(ErrorCode::parse, "neither Nodes nor NodeNames: one is expected");
   args.whole_nodes = nodes.has_value();
   auto read = nodes ? read_nodes(body, nodes->begin, args) : read_names(body, names->begin, args);
   if (!read) return read.error();
@@ -175,13 +177,15 @@ Result<BindingArgs> read_binding_args(std::string_view body) {
   BindingArgs args;
   JsonWalk walk{body, 0};
   if (!walk.good() || !walk.is_object()) {
-    return fail(ErrorCode::parse, "not ExtenderBindingArgs: an object with PodName, PodNamespace, "
-                                  "PodUID and Node is expected");
+    return fail(ErrorCode::parse,
+                "not ExtenderBindingArgs: an object with PodName, PodNamespace, "
+                "PodUID and Node is expected");
   }
-  const std::pair<std::string_view, std::string*> fields[] = {{"PodName", &args.pod_name},
-                                                              {"PodNamespace", &args.namespace_name},
-                                                              {"PodUID", &args.pod_uid},
-                                                              {"Node", &args.node}};
+  const std::pair<std::string_view, std::string*> fields[] = {
+      {"PodName", &args.pod_name},
+      {"PodNamespace", &args.namespace_name},
+      {"PodUID", &args.pod_uid},
+      {"Node", &args.node}};
   while (const auto member = walk.next()) {
     for (const auto& [name, field] : fields) {
       if (!is_key(member->key, name)) continue;
@@ -192,7 +196,8 @@ Result<BindingArgs> read_binding_args(std::string_view body) {
   }
   if (!walk.good()) return broken("the request", walk.at());
   for (const auto& [name, field] : fields) {
-    if (field->empty()) return fail(ErrorCode::invalid_argument, fmt::format("{} is missing", name));
+    if (field->empty())
+      return fail(ErrorCode::invalid_argument, fmt::format("{} is missing", name));
     // They become parts of a URL.
     const bool plain = std::all_of(field->begin(), field->end(), [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';

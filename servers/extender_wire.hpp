@@ -1,7 +1,7 @@
 #pragma once
-// The wire format of scheduler extenders: kube-scheduler's k8s.io/kube-scheduler/extender/v1. Its Go
-// structs have no JSON tags, so keys are written as the fields are called; reading takes them in any
-// case, as Go does. Pure.
+// The wire format of scheduler extenders: kube-scheduler's k8s.io/kube-scheduler/extender/v1. Its
+// Go structs have no JSON tags, so keys are written as the fields are called; reading takes them in
+// any case, as Go does. Pure.
 //
 // A request names the nodes (nodeCacheCapable: true) or carries them whole (false). Whole nodes are
 // found, not parsed: 1,000 of them are 10 MB, of which only the names are needed, and a filter's
