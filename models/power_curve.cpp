@@ -55,6 +55,15 @@ PowerCurve server_shape() {
   return curve;
 }
 
+Milliwatts PowerCurve::at(Millicores used, Millicores full) const {
+  if (full.count() <= 0) return idle();
+  const std::int64_t u = std::clamp<std::int64_t>(used.count(), 0, full.count());
+  const auto below = static_cast<std::size_t>(u * 10 / full.count());
+  const std::int64_t rest = u * 10 % full.count();
+  if (rest == 0) return points[below];
+  return points[below] + (points[below + 1] - points[below]) * rest / full.count();
+}
+
 PowerModel model_of(const api::PowerModelSpec& spec, Millicores cores) {
   PowerModel model;
   if (spec.curve_milliwatts.size() == model.curve.points.size()) {

@@ -13,6 +13,9 @@ struct PowerCurve {
   std::array<Milliwatts, 11> points{};
   // Load outside 0..1000 ‰ counts as the nearest end.
   Milliwatts at(Permille load) const;
+  // The same without rounding the load to a permille, which on a large machine is more than a small
+  // pod: `used` of `full`. A machine without CPUs is idle.
+  Milliwatts at(Millicores used, Millicores full) const;
   Milliwatts idle() const { return points.front(); }
   Milliwatts maximum() const { return points.back(); }
   bool operator==(const PowerCurve&) const = default;

@@ -72,7 +72,8 @@ template <class Request, class Target>
 class Plugin {
  public:
   virtual ~Plugin() = default;
-  virtual std::string_view name() const = 0;  // unique in a registry, a static string
+  virtual std::string_view name() const = 0;            // unique in a registry, a static string
+  virtual std::string_view unit() const { return ""; }  // of its raw scores, for people
   virtual bool filters() const { return false; }
   virtual bool scores() const { return false; }
 
@@ -130,7 +131,7 @@ struct Filtered {
 
 // One plugin's part in a choice. The vectors belong to the feasible targets in the order given.
 struct PluginScores {
-  std::string_view plugin;
+  std::string_view plugin, unit;
   std::int64_t weight = 1;
   bool skipped = false;  // then the vectors are empty, and `note` may say why
   std::string note;

@@ -124,6 +124,7 @@ Result<Scores> Framework<Request, Target>::score(const Request& request,
     if (!plugin.scores()) continue;
     PluginScores& part = result.plugins.emplace_back();
     part.plugin = plugin.name();
+    part.unit = plugin.unit();
     part.weight = enabled.weight;
     std::unique_ptr<CycleState> state;
     Status before = plugin.pre_score(request, feasible, state);

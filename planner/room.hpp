@@ -3,7 +3,6 @@
 // come and go, so that a placement looks at the fullest nodes first and stops at the first fit.
 #include <vector>
 
-#include "planner/filters/amounts.hpp"
 #include "planner/pod_index.hpp"
 
 namespace kwatt::planner {

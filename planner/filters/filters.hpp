@@ -1,75 +1,26 @@
 #pragma once
-// kube-scheduler's filters, under its names. Each answers passes(), which the what-if asks millions
-// of times, and explain(), asked once for a person after passes() said no: a sentence without a
-// final period. All are pure functions of what they are given.
+// kube-scheduler's filters, under its names. Those that look at one pod and one node alone are
+// placement's; here are the ones that need the rest of the snapshot. Each answers passes(), which
+// the what-if asks millions of times, and explain(), asked once for a person after passes() said no:
+// a sentence without a final period. All are pure functions of what they are given.
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "planner/filters/amounts.hpp"
+#include "placement/filters/filters.hpp"
 #include "planner/filters/node_face.hpp"
 
 namespace kwatt::planner::filters {
 
-// Pods with scheduling gates are not scheduled at all.
-namespace scheduling_gates {
-inline constexpr std::string_view kName = "SchedulingGates";
-bool passes(const api::PodTemplate& pod);
-std::string explain();
-}  // namespace scheduling_gates
-
-// spec.unschedulable, unless the pod tolerates node.kubernetes.io/unschedulable:NoSchedule.
-namespace node_unschedulable {
-inline constexpr std::string_view kName = "NodeUnschedulable";
-bool passes(const api::PodTemplate& pod, const NodeFace& node);
-std::string explain(const NodeFace& node);
-}  // namespace node_unschedulable
-
-// Every NoSchedule and NoExecute taint must be tolerated.
-namespace taint_toleration {
-inline constexpr std::string_view kName = "TaintToleration";
-bool passes(const api::PodTemplate& pod, const NodeFace& node);
-std::string explain(const api::PodTemplate& pod, const NodeFace& node);
-}  // namespace taint_toleration
-
-// nodeSelector and required node affinity, matchFields among it.
-namespace node_affinity {
-inline constexpr std::string_view kName = "NodeAffinity";
-bool passes(const api::PodTemplate& pod, const api::Node& node);
-// Without matchFields: what a DaemonSet wants of a node on which it has no pod yet.
-bool passes_ignoring_fields(const api::PodTemplate& pod, const api::Node& node);
-std::string explain(const api::PodTemplate& pod, const api::Node& node);
-// ORed terms against one node; a term without requirements matches nothing, no terms match all.
-bool matches_terms(const std::vector<api::NodeSelectorTerm>& terms, const api::Node& node);
-}  // namespace node_affinity
-
-// cpu, memory, ephemeral storage, pod count and extended resources. What a pod does not request is
-// not checked, so a node that is overcommitted in one resource still takes pods that need none of
-// it.
-namespace node_resources_fit {
-inline constexpr std::string_view kName = "NodeResourcesFit";
-inline bool passes(const Amounts& need, const Amounts& free) {
-  if (free.pods < need.pods || (need.cpu > free.cpu && need.cpu > 0) ||
-      (need.memory > free.memory && need.memory > 0) ||
-      (need.ephemeral > free.ephemeral && need.ephemeral > 0)) {
-    return false;
-  }
-  for (std::size_t i = 0; i < need.extended.size(); ++i) {
-    const std::int64_t have = i < free.extended.size() ? free.extended[i] : 0;
-    if (need.extended[i] > 0 && need.extended[i] > have) return false;
-  }
-  return true;
-}
-std::string explain(const Amounts& need, const Amounts& free, const ResourceNames& names);
-}  // namespace node_resources_fit
-
-// Host ports: the same port and protocol on the same address; 0.0.0.0 overlaps all addresses.
-namespace node_ports {
-inline constexpr std::string_view kName = "NodePorts";
-bool conflict(const api::HostPort& a, const api::HostPort& b);
-bool conflict(const std::vector<api::HostPort>& a, const std::vector<api::HostPort>& b);
-std::string explain(const std::vector<api::HostPort>& wanted);
-}  // namespace node_ports
+using placement::filters::Amounts;
+using placement::filters::amounts_of;
+using placement::filters::ResourceNames;
+namespace scheduling_gates = placement::filters::scheduling_gates;
+namespace node_unschedulable = placement::filters::node_unschedulable;
+namespace taint_toleration = placement::filters::taint_toleration;
+namespace node_affinity = placement::filters::node_affinity;
+namespace node_resources_fit = placement::filters::node_resources_fit;
+namespace node_ports = placement::filters::node_ports;
 
 // Claims bound to volumes that the node reaches. A claim that is not bound yet (or unknown) refuses
 // every node: where its volume will come up is not ours to foresee.

@@ -28,15 +28,12 @@ bool foreign_cordon(const NodeView& view) {
 }
 
 NodeFace face_of(const NodeView& view, bool as_if_awake) {
-  NodeFace face;
-  face.node = view.node.get();
-  const bool cordon_stays = as_if_awake ? foreign_cordon(view) : view.node->unschedulable;
-  face.unschedulable = cordon_stays;
-  for (const api::Taint& taint : view.node->taints) {
-    if (taint.effect == "PreferNoSchedule") continue;
-    if (as_if_awake && gone_once_awake(taint, cordon_stays)) continue;
-    face.taints.push_back(&taint);
-  }
+  NodeFace face = placement::face_of(*view.node);
+  if (!as_if_awake) return face;
+  face.unschedulable = foreign_cordon(view);
+  std::erase_if(face.taints, [&](const api::Taint* taint) {
+    return gone_once_awake(*taint, face.unschedulable);
+  });
   return face;
 }
 

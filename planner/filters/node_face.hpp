@@ -1,16 +1,11 @@
 #pragma once
-// A node as the scheduling filters see it.
-#include <vector>
-
+// A node as the scheduling filters see it, from the planner's view.
+#include "placement/node_face.hpp"
 #include "planner/snapshot.hpp"
 
 namespace kwatt::planner::filters {
 
-struct NodeFace {
-  const api::Node* node = nullptr;
-  bool unschedulable = false;
-  std::vector<const api::Taint*> taints;  // NoSchedule and NoExecute; the others only score
-};
+using placement::NodeFace;
 
 // The node as it is; or, `as_if_awake`, as it will be once we have woken it: without our cordon,
 // our taints, and the taints that Kubernetes puts on a node that is off or cordoned

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "planner/filters/filters.hpp"
+#include "placement/filters/filters.hpp"
 
-namespace kwatt::planner::filters::taint_toleration {
+namespace kwatt::placement::filters::taint_toleration {
 namespace {
 
 const api::Taint* untolerated(const api::PodTemplate& pod, const NodeFace& node) {
@@ -28,4 +28,4 @@ std::string explain(const api::PodTemplate& pod, const NodeFace& node) {
                      node.node->meta.name, taint->key, value, taint->effect);
 }
 
-}  // namespace kwatt::planner::filters::taint_toleration
+}  // namespace kwatt::placement::filters::taint_toleration

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "planner/filters/filters.hpp"
+#include "placement/filters/filters.hpp"
 
-namespace kwatt::planner::filters::node_resources_fit {
+namespace kwatt::placement::filters::node_resources_fit {
 namespace {
 
 constexpr std::int64_t kMiB = 1024 * 1024;
@@ -33,4 +33,15 @@ std::string explain(const Amounts& need, const Amounts& free, const ResourceName
   return text;
 }
 
-}  // namespace kwatt::planner::filters::node_resources_fit
+bool passes(const api::Resources& need, const api::Resources& free) {
+  ResourceNames names;
+  return passes(amounts_of(need, names), amounts_of(free, names));
+}
+
+std::string explain(const api::Resources& need, const api::Resources& free) {
+  ResourceNames names;
+  const Amounts wanted = amounts_of(need, names);
+  return explain(wanted, amounts_of(free, names), names);
+}
+
+}  // namespace kwatt::placement::filters::node_resources_fit

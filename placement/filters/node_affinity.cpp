@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "planner/filters/filters.hpp"
+#include "placement/filters/filters.hpp"
 
-namespace kwatt::planner::filters::node_affinity {
+namespace kwatt::placement::filters::node_affinity {
 namespace {
 
 bool selector_matches(const api::PodTemplate& pod, const api::Node& node) {
@@ -61,4 +61,4 @@ std::string explain(const api::PodTemplate& pod, const api::Node& node) {
   return fmt::format("node {} matches no term of the pod's required node affinity", node.meta.name);
 }
 
-}  // namespace kwatt::planner::filters::node_affinity
+}  // namespace kwatt::placement::filters::node_affinity

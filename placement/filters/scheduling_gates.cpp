@@ -1,6 +1,6 @@
-#include "planner/filters/filters.hpp"
+#include "placement/filters/filters.hpp"
 
-namespace kwatt::planner::filters::scheduling_gates {
+namespace kwatt::placement::filters::scheduling_gates {
 
 bool passes(const api::PodTemplate& pod) {
   return !pod.scheduling_gated;
@@ -10,4 +10,4 @@ std::string explain() {
   return "the pod waits for its scheduling gates";
 }
 
-}  // namespace kwatt::planner::filters::scheduling_gates
+}  // namespace kwatt::placement::filters::scheduling_gates

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "planner/filters/filters.hpp"
+#include "placement/filters/filters.hpp"
 
-namespace kwatt::planner::filters::node_unschedulable {
+namespace kwatt::placement::filters::node_unschedulable {
 
 bool passes(const api::PodTemplate& pod, const NodeFace& node) {
   if (!node.unschedulable) return true;
@@ -14,4 +14,4 @@ std::string explain(const NodeFace& node) {
   return fmt::format("node {} is cordoned", node.node->meta.name);
 }
 
-}  // namespace kwatt::planner::filters::node_unschedulable
+}  // namespace kwatt::placement::filters::node_unschedulable

@@ -1,8 +1,8 @@
-#include "planner/filters/amounts.hpp"
+#include "placement/filters/amounts.hpp"
 
 #include <algorithm>
 
-namespace kwatt::planner::filters {
+namespace kwatt::placement::filters {
 
 std::size_t ResourceNames::id(const std::string& name) {
   const auto at = std::find(names_.begin(), names_.end(), name);
@@ -45,4 +45,4 @@ Amounts amounts_of(const api::Resources& resources, ResourceNames& names) {
   return amounts;
 }
 
-}  // namespace kwatt::planner::filters
+}  // namespace kwatt::placement::filters

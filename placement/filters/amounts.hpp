@@ -6,7 +6,7 @@
 
 #include "api/core.hpp"
 
-namespace kwatt::planner::filters {
+namespace kwatt::placement::filters {
 
 // Numbers the names of extended resources (nvidia.com/gpu, …) as they turn up.
 class ResourceNames {
@@ -31,4 +31,4 @@ struct Amounts {
 
 Amounts amounts_of(const api::Resources& resources, ResourceNames& names);
 
-}  // namespace kwatt::planner::filters
+}  // namespace kwatt::placement::filters

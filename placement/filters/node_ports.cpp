@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "planner/filters/filters.hpp"
+#include "placement/filters/filters.hpp"
 
-namespace kwatt::planner::filters::node_ports {
+namespace kwatt::placement::filters::node_ports {
 namespace {
 
 // "" means all addresses; so does "::", which the kubelet binds like 0.0.0.0 here (stricter than
@@ -39,4 +39,4 @@ std::string explain(const std::vector<api::HostPort>& wanted) {
   return fmt::format("a host port the pod wants ({}) is in use", list);
 }
 
-}  // namespace kwatt::planner::filters::node_ports
+}  // namespace kwatt::placement::filters::node_ports
