@@ -18,9 +18,11 @@ std::vector<std::int64_t> extender_scores(std::span<const Ranked> nodes) {
   bool any = false;
   for (const Ranked& node : nodes) {
     if (node.standing < least) continue;
-    highest = any ? std::max(highest, node.total) : node.total;
-    lowest = any ? std::min(lowest, node.total) : node.total;
-    any = true;
+    if (node.standing != Standing::reserved) {
+      highest = any ? std::max(highest, node.total) : node.total;
+      lowest = any ? std::min(lowest, node.total) : node.total;
+      any = true;
+    }
     if (node.standing != top) continue;
     if (best == nullptr || node.total > best->total ||
         (node.total == best->total && node.increase < best->increase)) {

@@ -187,6 +187,18 @@ class Bed:
         """(certificate file, key file) of a TLS server, signed by the CA in .ca_file."""
         return self._authority.issue_server(name, list(sans))
 
+    def start_scheduler(self, name, config):
+        """Another kube-scheduler for pods with schedulerName `name`; `config` as for scheduler_config. Ends with
+        the bed; its log is <directory>/<name>.log."""
+        profiles = [{"schedulerName": name}]
+        path = components.write_scheduler_config(self.directory / f"{name}.json",
+                                                 self.directory / "kube-scheduler.kubeconfig",
+                                                 {"profiles": profiles, **config})
+        command = components.scheduler(self._programs["kube-scheduler"], path)
+        self._processes[name] = Process(name, command, self.directory / f"{name}.log", {**GO, **os.environ})
+        self._run(name)
+        return self._processes[name]
+
     # ---- objects ----------------------------------------------------------------------------------------
 
     def create_namespace(self, name, labels=None):
