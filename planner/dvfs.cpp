@@ -148,14 +148,13 @@ class DvfsLever {
     }
     // Or what was restored for a pod would be slow again before the pod has begun to work.
     const TimePoint now = pass_.snapshot.now;
-    if (!slowed_since(node)) {
-      if (const auto arrival = arrival_since(node, now - spec_.window)) {
-        wake_after(proposal_, std::max(Duration{1'000}, arrival->at + spec_.window - now));
-        return refuse(node, {Reason::Scheduled,
-                             fmt::format("pod {} has come within the last {}: its load is not in "
-                                         "the readings yet",
-                                         arrival.value().pod, format_go_duration(spec_.window))});
-      }
+    const auto arrival = arrival_since(node, now - spec_.window);
+    if (arrival && now - arrival->at < spec_.window && !slowed_since(node)) {
+      wake_after(proposal_, std::max(Duration{1'000}, arrival->at + spec_.window - now));
+      return refuse(node, {Reason::Scheduled,
+                           fmt::format("pod {} came within the last {}: the readings do not have "
+                                       "its load yet",
+                                       arrival->pod, format_go_duration(spec_.window))});
     }
     const api::AgentReport& report = node.machine->status.report;
     const Permille busy = busy_at(report, spec_.low, utilization);

@@ -155,6 +155,10 @@ class Bed:
         """A Client (see client.py) that is `user` by client certificate."""
         return Client(self.port, self.ca_file, cert=self._client_cert(user, groups))
 
+    def client_cert(self, user, groups=()):
+        """(certificate file, key file) of a client, signed by the CA in .ca_file."""
+        return self._client_cert(user, groups)
+
     def client_with_token(self, token):
         return Client(self.port, self.ca_file, token=token)
 

@@ -11,6 +11,7 @@ from bed import objects
 from bed.process import PortReservation, wait_until
 from lab.site import Site
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 VERBS = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 100_000, "ignorable": True}
 
 
@@ -26,12 +27,13 @@ class ExtenderSite:
         self.site.start()
         try:
             site, bed = self.site, self.bed
+            bed.kubectl("apply", "-f", ROOT / "manifests" / "optional" / "extender-bind-rbac.yaml")
             self.leader = site.start_controller("--extender-address", f"127.0.0.1:{self.plain_port}")
             wait_until(lambda: "leading" in self.leader.log_tail(200), 30, "the first controller to lead")
             self.follower = site.start_controller(
                 "--extender-address", f"127.0.0.1:{self.tls_port}", "--extender-tls", "--extender-bind",
                 "--extender-client-ca-file", bed.ca_file, name="follower")
-            cert, key = bed._client_cert("kube-scheduler", [])
+            cert, key = bed.client_cert("kube-scheduler")
             bed.start_scheduler("kwatt-bind", config({
                 "urlPrefix": f"https://127.0.0.1:{self.tls_port}/scheduler", "bindVerb": "bind", "enableHTTPS": True,
                 "nodeCacheCapable": True, **VERBS,
