@@ -189,6 +189,18 @@ std::string eviction(const std::string& namespace_name, const std::string& pod_n
   return out.take();
 }
 
+std::string binding(const std::string& namespace_name, const std::string& pod_name,
+                    const std::string& uid, const std::string& node) {
+  JsonWriter out;
+  out.begin().text("apiVersion", "v1").text("kind", "Binding");
+  out.begin("metadata").text("name", pod_name).text("namespace", namespace_name);
+  if (!uid.empty()) out.text("uid", uid);
+  out.end();
+  out.begin("target").text("apiVersion", "v1").text("kind", "Node").text("name", node).end();
+  out.end();
+  return out.take();
+}
+
 std::string delete_options(const std::string& precondition_uid) {
   JsonWriter out;
   out.begin().text("apiVersion", "v1").text("kind", "DeleteOptions");

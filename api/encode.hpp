@@ -47,6 +47,9 @@ std::string encode(const EventBody& event);
 // Body of POST …/pods/NAME/eviction; the uid protects a namesake that came since.
 std::string eviction(const std::string& namespace_name, const std::string& pod_name,
                      const std::string& uid);
+// Body of POST …/pods/NAME/binding; the uid protects a namesake.
+std::string binding(const std::string& namespace_name, const std::string& pod_name,
+                    const std::string& uid, const std::string& node);
 // Body of DELETE with a uid precondition.
 std::string delete_options(const std::string& precondition_uid);
 

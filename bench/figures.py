@@ -14,15 +14,18 @@ class Figure:
     unit: str
     target: float | None = None  # the value must not be above it; None: only for comparison
     note: str = ""
+    at_least: bool = False  # the value must not be below the target instead
 
     @property
     def met(self):
-        return self.target is None or self.value <= self.target
+        if self.target is None:
+            return True
+        return self.value >= self.target if self.at_least else self.value <= self.target
 
     def line(self):
         text = f"{self.bench}: {self.what} {number(self.value)} {self.unit}".rstrip()
         if self.target is not None:
-            text += f" (target <= {number(self.target)} {self.unit})".replace(" )", ")")
+            text += f" (target {'>=' if self.at_least else '<='} {number(self.target)} {self.unit})".replace(" )", ")")
         if self.note:
             text += f", {self.note}"
         return text if self.met else f"{text}  MISSED"

@@ -16,13 +16,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "test")]
 
-from bench import agent, demo, estimator, full_build, history, planner, store  # noqa: E402
+from bench import agent, demo, estimator, extender, full_build, history, planner, store  # noqa: E402
 
 # In the order of a full run: the quick ones first.
 BENCHES = {
     "planner": (planner.measure, "one full planning pass, 1,000 nodes and 30,000 pods"),
     "history": (history.measure, "the history of 5,000 nodes on disk"),
     "estimator": (estimator.measure, "the exact power estimate, and cached answers over HTTP"),
+    "extender": (extender.measure, "the scheduler extender, 5,000 nodes cached, and a real kube-scheduler"),
     "demo": (demo.measure, "from a decision to a machine that is Off, real control plane"),
     "agent": (agent.measure, "kwatt-agent of a machine with 256 CPUs: CPU time, memory, time to a cap"),
     "store": (store.measure, "5,000 nodes and 50,000 pods in memory, beside client-go's informers"),

@@ -39,8 +39,8 @@ Headroom
   less than {headroom_cpu} % of CPU or {headroom_memory} % of memory would be free without it
   It is considered again when more is free on the other nodes
 Scheduled
-  a schedule says so
-  It changes when the schedule says so
+  kube-scheduler has chosen it for a pod
+  It may be slowed down again when a window of readings has the pod's load
 Manual
   a person asked for it{override}
   "kubectl kwatt release {node}" undoes wake and hold; settings made by hand are undone by hand

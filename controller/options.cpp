@@ -141,6 +141,19 @@ void add_estimator(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
 }
 
+void add_extender(CLI::App& app, ExtenderOptions& extender) {
+  parsed(app, "--extender-address", extender.address,
+         "address of the scheduler extender, usually :8888 (default: it is not served)", "",
+         parse_address);
+  app.add_flag("--extender-tls", extender.tls,
+               "serve the extender over TLS, with the certificate of --tls-cert-file");
+  app.add_option("--extender-client-ca-file", extender.client_ca_file,
+                 "authority of the certificates that the extender's callers must have");
+  app.add_flag("--extender-bind", extender.bind,
+               "serve /bind: restore a slow or capped node, then bind; who calls binds with this "
+               "controller's rights, so callers must have certificates or be on this machine");
+}
+
 bool loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -172,6 +185,29 @@ void check_prometheus(const PrometheusOptions& prometheus) {
   }
   if (prometheus.labels.empty()) {
     throw CLI::ValidationError("--prometheus-node-labels", "must name a label");
+  }
+}
+
+// Throws what CLI11 prints.
+void check_extender(const Options& options) {
+  const ExtenderOptions& extender = options.extender;
+  const bool more = extender.tls || extender.bind || !extender.client_ca_file.empty();
+  if (!extender.address) {
+    if (more) {
+      throw CLI::ValidationError("--extender-address", "is missing: the other options need it");
+    }
+    return;
+  }
+  if (extender.tls && options.tls_cert_file.empty()) {
+    throw CLI::ValidationError("--extender-tls", "needs --tls-cert-file");
+  }
+  if (!extender.client_ca_file.empty() && !extender.tls) {
+    throw CLI::ValidationError("--extender-client-ca-file", "needs --extender-tls");
+  }
+  if (extender.bind && extender.client_ca_file.empty() && !loopback(extender.address->host)) {
+    throw CLI::ValidationError("--extender-bind",
+                               "would let anyone who reaches the address bind pods; give "
+                               "--extender-client-ca-file, or an address on loopback");
   }
 }
 
@@ -267,6 +303,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
       ->capture_default_str();
   add_telemetry(app, options);
   add_estimator(app, options);
+  add_extender(app, options.extender);
   parsed(app, "--shutdown-grace", options.shutdown_grace,
          "how long running work may take after SIGTERM", "30s", positive_duration);
   parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",
@@ -285,6 +322,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
       throw CLI::ValidationError("--estimator-api-key-file", "needs --estimator-address");
     }
     check_prometheus(options.prometheus);
+    check_extender(options);
   } catch (const CLI::ParseError& error) {
     status = app.exit(error);
     return std::nullopt;

@@ -26,6 +26,14 @@ struct PrometheusOptions {
   Duration interval = std::chrono::seconds{15};
 };
 
+// The scheduler extender. Off without an address.
+struct ExtenderOptions {
+  std::optional<Address> address;
+  bool tls = false;            // with the certificate of the ingest server
+  std::string client_ca_file;  // callers need a certificate of it; "": nobody is asked for one
+  bool bind = false;           // serve /bind
+};
+
 struct Options {
   std::string kubeconfig, context;  // "": found as kubectl does, or in the cluster
   std::string namespace_name;       // of our Lease, Secrets and events; "": the pod's own
@@ -53,6 +61,7 @@ struct Options {
   std::int64_t carbon_grams_per_kwh = 0;            // of the supply; 0: not known
   std::map<std::string, std::string> bmc_commands;  // programs of command:NAME, by NAME
   PrometheusOptions prometheus;
+  ExtenderOptions extender;
   bool metrics_api = false;  // ask metrics.k8s.io for the utilization of nodes
   Duration metrics_api_interval = std::chrono::seconds{15};
   Duration shutdown_grace = std::chrono::seconds{30};

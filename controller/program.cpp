@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "controller/estimator_service.hpp"
+#include "controller/extender_service.hpp"
 #include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
 #include "controller/other_kinds.hpp"
@@ -22,6 +23,9 @@
 #include "models/power_curve.hpp"
 #include "net/run.hpp"
 #include "net/server.hpp"
+#include "placement/registry.hpp"
+#include "reconcilers/placement_view.hpp"
+#include "reconcilers/pod_binder.hpp"
 #include "reconcilers/policy_pass.hpp"
 #include "servers/access_reviewer.hpp"
 #include "servers/health.hpp"
@@ -111,6 +115,11 @@ struct Program::Impl {
   std::optional<EstimatorService> estimator;
   std::optional<servers::TokenReviewer> reviewer;
   std::optional<servers::AccessReviewer> access;
+  // Its thread is ended first of all, its sockets and coroutines last (see ~Impl).
+  std::optional<ExtenderService> extender;
+  std::optional<reconcilers::PlacementView> placement;
+  std::optional<reconcilers::PodBinder> binder;
+  std::optional<kube::TlsSource> extender_tls;
   std::optional<kube::TlsSource> server_tls;
   std::optional<net::Server> health_server, ingest_server;
   net::Signal pass_signal, end_signal, pass_ended;
@@ -146,9 +155,18 @@ struct Program::Impl {
     };
   }
 
+  // A pod that comes to such a node brings its full speed back.
+  bool slow_or_capped(const std::string& name) const {
+    const auto node = view->stores().nodes.get(name);
+    return node != nullptr && (node->meta.labels.get(planner::names::kLabelFrequency) == "low" ||
+                               node->meta.labels.get(planner::names::kLabelCapped) == "true");
+  }
+
   Result<void> construct();
+  Result<void> construct_extender();
   net::Handler tls_handler();
   Result<void> start_servers();
+  Result<void> start_extender();
   void subscribe();
   net::Task<void> passes();
   net::Task<void> wait_for_end();
@@ -162,6 +180,7 @@ struct Program::Impl {
 // nothing is waited for: run() leaves coroutines behind that are in the middle of anything. They
 // are destroyed here, while all that they use is still there.
 Program::Impl::~Impl() {
+  if (extender) extender->halt();
   // Closing a connection cancels its handler, so the handlers must be there.
   ingest_server.reset();
   health_server.reset();
@@ -271,7 +290,47 @@ Result<void> Program::Impl::construct() {
                         .model = [this](const std::string& node) { return power_of(node); },
                         .may_write = [this] { return may_act(); }},
                     options);
+  return options.extender.address ? construct_extender() : Result<void>{};
+}
+
+// The view on this thread, the server on its own.
+Result<void> Program::Impl::construct_extender() {
+  // kube-scheduler has judged taints and affinity from a cache that may be newer than ours. Fit
+  // stays: kube-scheduler does not know of the room that plans reserve.
+  auto framework = placement::node_framework(
+      placement::changed_profile(placement::default_profile(), {{"Taints", 0}, {"Affinity", 0}}));
+  if (!framework) return framework.error().with_context("the extender's plugins");
+  placement.emplace(
+      informers->stores(), *samples, clock,
+      [this](std::shared_ptr<const placement::NodeTable> table) {
+        extender->publish(std::move(table));
+      },
+      reconcilers::PlacementOptions{.enrich = [this](placement::NodeInfo& node) {
+        if (options.carbon_grams_per_kwh > 0) node.grams_per_kwh = options.carbon_grams_per_kwh;
+      }});
+  ExtenderService::Bind bind;
+  if (options.extender.bind) {
+    binder.emplace(*client, informers->stores(), *placement, clock, metrics);
+    bind = [this](servers::BindingArgs args) {
+      return binder->bind(kube::Name{args.namespace_name, args.pod_name}, args.pod_uid, args.node);
+    };
+  }
+  extender.emplace(options.extender,
+                   std::make_shared<const placement::NodeFramework>(std::move(*framework)), metrics,
+                   clock, context.get_executor(), std::move(bind));
   return {};
+}
+
+Result<void> Program::Impl::start_extender() {
+  if (!extender) return {};
+  if (!options.extender.tls) return extender->start({});
+  kube::Config files;
+  files.client_certificate.file = options.tls_cert_file;
+  files.client_key.file = options.tls_key_file;
+  files.certificate_authority.file = options.extender.client_ca_file;
+  extender_tls.emplace(files, clock);
+  if (auto loaded = extender_tls->load(); !loaded) return loaded.error();
+  return extender->start([this] { return extender_tls->current(); });
 }
 
 // Everything that is served over TLS.
@@ -306,6 +365,7 @@ Result<void> Program::Impl::start_servers() {
                                         .ready = {{"caches", caches}}}));
   if (auto started = health_server->start(); !started) return started.error();
   if (auto started = estimator->start_server(); !started) return started.error();
+  if (auto started = start_extender(); !started) return started.error();
 
   if (options.tls_cert_file.empty()) {
     log::warn(
@@ -328,6 +388,14 @@ Result<void> Program::Impl::start_servers() {
 
 // Events of the stores become keys of the machines' queue, or a wish for a pass.
 void Program::Impl::subscribe() {
+  if (placement) {
+    // Before those below: what they bring about sees the new state.
+    informers->nodes().subscribe([this](const auto& delta) { placement->node_changed(delta); });
+    informers->machines().subscribe(
+        [this](const auto& delta) { placement->machine_changed(delta); });
+    informers->pods().subscribe([this](const auto& delta) { placement->pod_changed(delta); });
+    asio::co_spawn(context.get_executor(), placement->run(), asio::detached);
+  }
   using NodeDelta = kube::Delta<api::Node>;
   using PodDelta = kube::Delta<api::Pod>;
   informers->nodes().subscribe([this](const NodeDelta& delta) {
@@ -380,6 +448,7 @@ void Program::Impl::subscribe() {
       if (!delta.old || delta.old->node_name.empty()) {
         machine_loop->enqueue(delta.now->node_name,
                               delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
+        if (!delta.initial && slow_or_capped(delta.now->node_name)) want_pass();
       }
     } else if (delta.now->scheduled == api::PodScheduled::unschedulable) {
       want_pass();
@@ -444,6 +513,7 @@ net::Task<void> Program::Impl::stop() {
   co_await drivers->close();
   events->stop();
   if (!lost) co_await election->release();
+  if (extender) co_await extender->stop(options.shutdown_grace);
   if (ingest_server) co_await ingest_server->stop(options.shutdown_grace);
   co_await health_server->stop(options.shutdown_grace);
   history_feed->energy(pass->take_energy());

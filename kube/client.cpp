@@ -72,6 +72,7 @@ class HttpClient final : public Client {
     co_return Result<void>{};
   }
   Task<Result<void>> evict(Name pod, std::string uid) override;
+  Task<Result<void>> bind(Name pod, std::string uid, std::string node) override;
   Task<Result<std::unique_ptr<net::BodyStream>>> open(std::string path_and_query) override;
 
  private:
@@ -176,6 +177,16 @@ Task<Result<void>> HttpClient::evict(Name pod, std::string uid) {
   api::Pod now;
   if (present && api::decode(*present, now) && now.uid != uid) co_return Result<void>{};
   co_return answer.error();
+}
+
+Task<Result<void>> HttpClient::bind(Name pod, std::string uid, std::string node) {
+  Call request{.method = "POST",
+               .target = path_of(resources::pods(), pod.namespace_name, pod.name, "binding"),
+               .content_type = "application/json",
+               .body = api::binding(pod.namespace_name, pod.name, uid, node)};
+  auto answer = co_await call(std::move(request));
+  if (!answer) co_return answer.error();
+  co_return Result<void>{};
 }
 
 Task<Result<std::unique_ptr<net::BodyStream>>> HttpClient::open(std::string path_and_query) {

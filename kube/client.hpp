@@ -86,6 +86,10 @@ class Client {
   // which. internal: several budgets or a broken one: report, do not hammer.
   virtual Task<Result<void>> evict(Name pod, std::string uid) = 0;
 
+  // Binds a pending pod to a node (POST pods/NAME/binding). conflict: it is bound already, is being
+  // deleted, or is not the pod of this uid.
+  virtual Task<Result<void>> bind(Name pod, std::string uid, std::string node) = 0;
+
   // The raw streaming door for list and watch: GET `path_and_query` on a connection of its own. The
   // stream is returned whatever its status is (parse an error body with kube/status_error.hpp), and
   // nothing is retried: the caller has its own backoff.

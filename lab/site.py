@@ -50,11 +50,11 @@ class Site:
     """Machines are added with add_machine(); what runs ends with stop(), however this process ends."""
 
     def __init__(self, directory: Path | None = None, agents: bool = True, timers: Timers | None = None,
-                 redfish: bool = True, audit: bool = False) -> None:
+                 redfish: bool = True, audit: bool = False, scheduler_config: dict | None = None) -> None:
         self._temporary = directory is None
         self.directory = Path(directory or tempfile.mkdtemp(prefix="kwatt-site-")).resolve()
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.bed = Bed(self.directory / "bed", timers=timers, audit=audit)
+        self.bed = Bed(self.directory / "bed", timers=timers, audit=audit, scheduler_config=scheduler_config)
         self._agents, self._redfish = agents, redfish
         self._ports: list[PortReservation] = []
         self._controllers: list[Process] = []

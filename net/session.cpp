@@ -17,6 +17,10 @@ using std::chrono::steady_clock;
 // While idle a connection holds little memory: there may be thousands.
 constexpr std::size_t first_read_bytes = 2 * 1024;
 constexpr std::size_t read_bytes = 16 * 1024;
+// A body that comes faster than it is read is read in larger pieces.
+constexpr std::size_t most_read_bytes = 256 * 1024;
+// A body up to this size is sent together with its header; a larger one is not copied for that.
+constexpr std::size_t together_bytes = 64 * 1024;
 constexpr Duration linger_time{2'000};
 
 std::string lowercase(std::string_view text) {
@@ -54,9 +58,9 @@ Task<Session::Next> Session::serve_one(bool first) {
   if (!refused) refused = co_await read_body(reader);
   if (refused) {
     if (refused->status == 0) co_return Next::close;
-    const Response told = plain_text(refused->status, refused->sentence);
+    Response told = plain_text(refused->status, refused->sentence);
     const ResponseShape farewell{.keep_alive = false};
-    const bool sent = co_await respond(told, farewell, true);
+    const bool sent = co_await respond(std::move(told), farewell, true);
     if (sent) co_await transport_->linger(steady_clock::now() + linger_time);
     co_return Next::close;
   }
@@ -66,11 +70,11 @@ Task<Session::Next> Session::serve_one(bool first) {
   Request request{head_only ? "GET" : std::move(message.method), std::move(message.target),
                   std::move(message.headers), std::move(message.body)};
   request.peer = peer_;
-  const Response response = co_await handle(std::move(request));
+  Response response = co_await handle(std::move(request));
   const bool keep_alive = reader.keep_alive() && !host_->stopping &&
                           lowercase(response.headers.get("Connection")) != "close";
   const ResponseShape shape{.keep_alive = keep_alive, .http_1_0 = message.http_1_0};
-  const bool sent = co_await respond(response, shape, !head_only);
+  const bool sent = co_await respond(std::move(response), shape, !head_only);
   if (buffer_.empty()) buffer_ = {};
   co_return sent&& keep_alive ? Next::request : Next::close;
 }
@@ -114,8 +118,11 @@ Task<std::optional<Session::Refusal>> Session::read_header(MessageReader& reader
 
 Task<std::optional<Session::Refusal>> Session::read_body(MessageReader& reader) {
   const SteadyPoint deadline = steady_clock::now() + host_->options.limits.total;
+  std::size_t size = read_bytes;
   while (!reader.done()) {
-    const auto more = co_await fill(*transport_, buffer_, read_bytes, deadline);
+    const std::size_t before = buffer_.size();
+    const auto more = co_await fill(*transport_, buffer_, size, deadline);
+    if (buffer_.size() - before == size) size = std::min(size * 2, most_read_bytes);
     if (!more && more.error().code == ErrorCode::timeout)
       co_return Refusal{408, "the request body did not arrive in time"};
     if (!more || !*more) co_return Refusal{};
@@ -144,9 +151,9 @@ Task<Response> Session::handle(Request request) {
   co_return plain_text(500, "internal error");
 }
 
-Task<bool> Session::respond(const Response& response, ResponseShape shape, bool with_body) {
+Task<bool> Session::respond(Response response, ResponseShape shape, bool with_body) {
   auto head = response_head(response, shape);
-  std::string body = with_body ? response.body : std::string{};
+  std::string body = with_body ? std::move(response.body) : std::string{};
   if (!head) {
     log::error("response cannot be sent", {{"peer", peer_}, {"error", head.error()}});
     const Response instead = plain_text(500, "internal error");
@@ -154,9 +161,12 @@ Task<bool> Session::respond(const Response& response, ResponseShape shape, bool 
     if (with_body) body = instead.body;
   }
   const SteadyPoint deadline = steady_clock::now() + host_->options.limits.total;
-  const std::string bytes = std::move(*head) + body;
-  const auto sent = co_await transport_->write(bytes, deadline);
-  co_return sent.has_value();
+  const bool together = body.size() <= together_bytes;
+  if (together) *head += body;
+  const auto sent = co_await transport_->write(*head, deadline);
+  if (!sent || together) co_return sent.has_value();
+  const auto rest = co_await transport_->write(body, deadline);
+  co_return rest.has_value();
 }
 
 Session::Refusal Session::refusal(Fault fault) const {

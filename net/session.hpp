@@ -43,7 +43,7 @@ class Session {
   Task<std::optional<Refusal>> read_header(MessageReader& reader, bool first);
   Task<std::optional<Refusal>> read_body(MessageReader& reader);
   Task<Response> handle(Request request);
-  Task<bool> respond(const Response& response, ResponseShape shape, bool with_body);
+  Task<bool> respond(Response response, ResponseShape shape, bool with_body);
   Refusal refusal(Fault fault) const;
 
   std::shared_ptr<const SessionHost> host_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/arrival.hpp"
 #include "planner/cap_budget.hpp"
 #include "planner/propose.hpp"
 #include "planner/request.hpp"
@@ -143,7 +144,22 @@ class CappingLever {
         fmt::format("draws {}, above {} %", power_text(seen), spec_.above_percent_of_max));
   }
 
+  // Since when the cap is in force, as far as is known.
+  std::optional<TimePoint> capped_since(const Seen& seen) const {
+    if (seen.facts.held == api::CapBy::RAPL) return held_since(*seen.node, cap_key());
+    const api::NodeDecision& decision = seen.node->machine->status.decision;
+    return decision.reason == api::to_string(Reason::PowerHigh) ? decision.since : std::nullopt;
+  }
+
   void decide_capped(const Seen& seen) {
+    // kube-scheduler has chosen a capped node: nothing else fitted. It is capped again if it then
+    // draws too much for a window.
+    const auto since = capped_since(seen);
+    const auto arrival = since ? arrival_since(*seen.node, *since) : std::nullopt;
+    if (arrival) {
+      return cap(seen, std::nullopt, Reason::Scheduled,
+                 fmt::format("pod {} was scheduled to it while it was capped", arrival->pod));
+    }
     if (!seen.hot) {
       return cap(seen, std::nullopt, Reason::LowUtilization,
                  fmt::format("draws {}, below {} %: released", power_text(seen),

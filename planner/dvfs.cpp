@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/arrival.hpp"
 #include "planner/destinations.hpp"
 #include "planner/drain.hpp"
 #include "planner/propose.hpp"
@@ -96,6 +97,9 @@ class DvfsLever {
     if (auto verdict = settings_refused(pass_, node, frequency_keys())) {
       return refuse(node, std::move(*verdict));
     }
+    if (const auto slowed = slowed_since(node)) {
+      if (const auto arrival = arrival_since(node, *slowed)) return restore(node, *arrival);
+    }
     const auto mean = window_mean(node, spec_.window, pass_.snapshot.now);
     if (!mean) {
       return refuse(node, {Reason::StaleTelemetry, fmt::format("no samples of the last {}",
@@ -118,9 +122,39 @@ class DvfsLever {
     }
   }
 
+  // Since when it runs at dvfs.low; nullopt: it does not.
+  std::optional<TimePoint> slowed_since(const NodeView& node) const {
+    const api::AgentRequest low = request_of(spec_.low);
+    if (low == request_of(spec_.high) || !in_force(*node.node, low, frequency_keys())) {
+      return std::nullopt;
+    }
+    return held_since(node, frequency_keys());
+  }
+
+  // kube-scheduler has chosen a slow node: nothing else fitted. Its load will show in the samples
+  // only later.
+  void restore(const NodeView& node, const Arrival& arrival) {
+    if (auto verdict = out_of_range(node.machine->status.report, spec_.high)) {
+      return refuse(node, std::move(*verdict));
+    }
+    proposal_.actions.push_back(action_on(
+        pass_, node, SetFrequency{spec_.high, false}, Reason::Scheduled,
+        fmt::format("pod {} was scheduled to it while it was slow", arrival.pod), Milliwatts{}));
+  }
+
   void slow_down(const NodeView& node, Permille utilization) {
     if (pass_.what_if.incoming(node.name()) > 0) {
       return refuse(node, {Reason::InUse, "pods are on their way to it"});
+    }
+    // Or what was restored for a pod would be slow again before the pod has begun to work.
+    const TimePoint now = pass_.snapshot.now;
+    const auto arrival = arrival_since(node, now - spec_.window);
+    if (arrival && now - arrival->at < spec_.window && !slowed_since(node)) {
+      wake_after(proposal_, std::max(Duration{1'000}, arrival->at + spec_.window - now));
+      return refuse(node, {Reason::Scheduled,
+                           fmt::format("pod {} came within the last {}: the readings do not have "
+                                       "its load yet",
+                                       arrival->pod, format_go_duration(spec_.window))});
     }
     const api::AgentReport& report = node.machine->status.report;
     const Permille busy = busy_at(report, spec_.low, utilization);

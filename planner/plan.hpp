@@ -141,6 +141,8 @@ inline constexpr std::string_view kExclude = "kwatt.dev/exclude";
 inline constexpr std::string_view kOverride = "kwatt.dev/override";
 // On pods that do not exist: room that a CapacityBuffer wants, its "namespace/name" the value.
 inline constexpr std::string_view kBuffer = "kwatt.dev/capacity-buffer";
+// Asks that a slow or capped node get its full speed back for a pod that is about to be bound.
+inline constexpr std::string_view kRestore = "kwatt.dev/restore";
 inline constexpr std::string_view kReleasedBy = "kwatt.dev/released-by";
 inline constexpr std::string_view kLabelFrequency = "kwatt.dev/frequency";
 inline constexpr std::string_view kLabelCapped = "kwatt.dev/capped";

@@ -43,6 +43,10 @@ PatchNode annotate_patch(const Context& context) {
       patch.remove_annotations.push_back(key);
     }
   }
+  // Whoever asked for the full speed has been heard.
+  if (context.node().meta.annotations.contains(names::kRestore)) {
+    patch.remove_annotations.emplace_back(names::kRestore);
+  }
   // Caps in force plus the maxima of uncapped machines stay within a budget only as long as the
   // caps do: whoever lets go of one lets the others be too high.
   note.keep_cap = note.keys.count(std::string(names::kPowerCap)) > 0 &&
@@ -65,6 +69,9 @@ PatchNode label_patch(const Context& context) {
     patch.remove_labels.emplace_back(names::kLabelCapped);
   }
   RequestNote note = request_on(context.node());
+  if (by_bmc(context) && context.node().meta.annotations.contains(names::kRestore)) {
+    patch.remove_annotations.emplace_back(names::kRestore);
+  }
   // The BMC has the cap now: the agent's is not needed any more.
   if (by_bmc(context) && note.keys.erase(std::string(names::kPowerCap)) > 0) {
     patch.remove_annotations.emplace_back(names::kPowerCap);

@@ -155,6 +155,10 @@ class Bed:
         """A Client (see client.py) that is `user` by client certificate."""
         return Client(self.port, self.ca_file, cert=self._client_cert(user, groups))
 
+    def client_cert(self, user, groups=()):
+        """(certificate file, key file) of a client, signed by the CA in .ca_file."""
+        return self._client_cert(user, groups)
+
     def client_with_token(self, token):
         return Client(self.port, self.ca_file, token=token)
 
@@ -186,6 +190,18 @@ class Bed:
     def issue_server_cert(self, name, sans=("127.0.0.1", "localhost")):
         """(certificate file, key file) of a TLS server, signed by the CA in .ca_file."""
         return self._authority.issue_server(name, list(sans))
+
+    def start_scheduler(self, name, config):
+        """Another kube-scheduler for pods with schedulerName `name`; `config` as for scheduler_config. Ends with
+        the bed; its log is <directory>/<name>.log."""
+        profiles = [{"schedulerName": name}]
+        path = components.write_scheduler_config(self.directory / f"{name}.json",
+                                                 self.directory / "kube-scheduler.kubeconfig",
+                                                 {"profiles": profiles, **config})
+        command = components.scheduler(self._programs["kube-scheduler"], path)
+        self._processes[name] = Process(name, command, self.directory / f"{name}.log", {**GO, **os.environ})
+        self._run(name)
+        return self._processes[name]
 
     # ---- objects ----------------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ class StubClient : public kube::Client {
     co_return refuse();
   }
   Task<Result<void>> evict(kube::Name, std::string) override { co_return refuse(); }
+  Task<Result<void>> bind(kube::Name, std::string, std::string) override { co_return refuse(); }
   Task<Result<std::unique_ptr<net::BodyStream>>> open(std::string) override { co_return refuse(); }
 
  private:
