@@ -48,7 +48,7 @@ def test_a_model_without_a_description_is_asked_as_wao_estimator_asks(server):
     ("nothing", "v0.1.0", 'not_found: {name}: HTTP 404: there is no model "nothing"'),
     ("power", "v9", 'not_found: {name}: HTTP 404: there is no model "power"'),
     ("broken", "v0.1.0", '{name}: metadata: input 4 is "FanSpeed" of type "FP64"'),
-    ("mistaken", "v0.1.0", "unavailable: {name}: HTTP 500: the model or its server failed: Internal Server Error"),
+    ("mistaken", "v0.1.0", "unavailable: {name}: HTTP 500: the model or its server failed (answer: Internal Server Error)"),
     ("negative", "v0.1.0", "out_of_range: {name}: outputs[0].data[0] is -5"),
 ])
 def test_what_is_wrong_is_said_with_endpoint_and_model(server, model, version, want):

@@ -78,31 +78,34 @@ TEST_CASE_FIXTURE(Fixture, "predictors: what came back is told, with endpoint an
   };
   const std::string name = "TFServing http://127.0.0.1/v1/models/power: ";
   std::vector<Case> cases;
-  cases.push_back({json_response(404, R"({"error":"Servable not found for request: Latest(power)"})"),
-                   "not_found: " + name + "HTTP 404: there is no model \"power\": "
-                   "{\"error\":\"Servable not found for request: Latest(power)\"}"
-});
-cases.push_back({test::response(500, "Internal Server Error"),
-                 "unavailable: " + name +
-                     "HTTP 500: the model or its server failed: Internal Server Error"});
-cases.push_back({json_response(422, "{}"),
-                 "invalid_argument: " + name + "HTTP 422: it does not take these inputs: {}"});
-cases.push_back({test::response(302, "", {{"Location", "http://elsewhere/"}}),
-                 "forbidden: " + name +
-                     "HTTP 302: redirects are not followed; give the address it leads to: "
-                     "http://elsewhere/"});
-cases.push_back({json_response(200, R"({"outputs":[[NaN]]})"),
-                 "out_of_range: " + name + "outputs[0] is nan"});
-cases.push_back({json_response(200, R"({"outputs":[[-2]]})"),
-                 "out_of_range: " + name + "outputs[0] is -2 W, which no machine draws"});
-cases.push_back({json_response(200, R"({"outputs":[[1],[2]]})"),
-                 "parse: " + name + "outputs has 2 values for 1 points"});
-for (Case& c : cases) {
-  auto made = make_tf_serving(io.get_executor(), at("/v1/models/power"), "", allowing("127.0.0.1"));
-  REQUIRE(made.has_value());
-  peer.reply(std::move(c.answer));
-  CHECK(told(**made) == c.want);
-}
+  cases.push_back({json_response(404, "{\"error\":\"no servable Latest(power)\"}"),
+                   "not_found: " + name +
+                       "HTTP 404: there is no model \"power\" (answer: "
+                       "{\"error\":\"no servable Latest(power)\"})"});
+  cases.push_back({test::response(500, "Internal Server Error"),
+                   "unavailable: " + name +
+                       "HTTP 500: the model or its server failed (answer: Internal Server Error)"});
+  cases.push_back(
+      {json_response(422, "{}"),
+       "invalid_argument: " + name + "HTTP 422: it does not take these inputs (answer: {})"});
+  cases.push_back(
+      {test::response(302, "", {{"Location", "http://elsewhere/"}}),
+       "forbidden: " + name +
+           "HTTP 302: redirects are not followed; give the address it leads to (answer: "
+           "http://elsewhere/)"});
+  cases.push_back({json_response(200, R"({"outputs":[[NaN]]})"),
+                   "out_of_range: " + name + "outputs[0] is nan"});
+  cases.push_back({json_response(200, R"({"outputs":[[-2]]})"),
+                   "out_of_range: " + name + "outputs[0] is -2 W, which no machine draws"});
+  cases.push_back({json_response(200, R"({"outputs":[[1],[2]]})"),
+                   "parse: " + name + "outputs has 2 values for 1 points"});
+  for (Case& c : cases) {
+    auto made =
+        make_tf_serving(io.get_executor(), at("/v1/models/power"), "", allowing("127.0.0.1"));
+    REQUIRE(made.has_value());
+    peer.reply(std::move(c.answer));
+    CHECK(told(**made) == c.want);
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "predictors: one that says nothing is not waited for") {
