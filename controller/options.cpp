@@ -95,6 +95,9 @@ void add_telemetry(CLI::App& app, Options& options) {
       ->check(CLI::IsMember(exporter_words()));
   app.add_option("--prometheus-query", prometheus.query,
                  "PromQL that gives the watts of whole machines, one series for each node");
+  app.add_option("--prometheus-pressure-query", prometheus.pressure_query,
+                 "PromQL that gives the static pressure difference of machines in pascals, one "
+                 "series for each node");
   app.add_option(
          "--prometheus-node-labels", prometheus.labels,
          "labels that name the node (its name, InternalIP, or one of them with a port); the "
@@ -127,6 +130,7 @@ void add_estimator(CLI::App& app, Options& options) {
       "--estimator-api-key-file", options.estimator_api_key_file,
       "file of the keys that callers must send in X-API-KEY, one a line (default: none is "
       "asked for)");
+void add_predictions(CLI::App& app, Options& options) {
   app.add_option_function<std::vector<std::string>>(
          "--endpoint-allow",
          [&options](const std::vector<std::string>& texts) {
@@ -152,6 +156,15 @@ void add_extender(CLI::App& app, ExtenderOptions& extender) {
   app.add_flag("--extender-bind", extender.bind,
                "serve /bind: restore a slow or capped node, then bind; who calls binds with this "
                "controller's rights, so callers must have certificates or be on this machine");
+         "predictors and sensors that nodes and Estimators may name: addresses, CIDRs and host "
+         "names, separated by commas; with https:// before it where only TLS is meant (default: "
+         "none)")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  parsed(app, "--prediction-interval", options.prediction_interval,
+         "how often the power of every node with more work is predicted", "30s", positive_duration);
+  parsed(app, "--prediction-timeout", options.prediction_timeout,
+         "how long a predictor may take for one batch", "5s", positive_duration);
 }
 
 bool loopback(const std::string& host) {
@@ -160,7 +173,8 @@ bool loopback(const std::string& host) {
 
 // Throws what CLI11 prints.
 void check_prometheus(const PrometheusOptions& prometheus) {
-  const bool asks = !prometheus.exporters.empty() || !prometheus.query.empty();
+  const bool asks = !prometheus.exporters.empty() || !prometheus.query.empty() ||
+                    !prometheus.pressure_query.empty();
   if (prometheus.url.empty()) {
     if (asks || !prometheus.token_file.empty()) {
       throw CLI::ValidationError("--prometheus-url", "is missing: the other options need it");
@@ -170,7 +184,7 @@ void check_prometheus(const PrometheusOptions& prometheus) {
   if (!asks) {
     throw CLI::ValidationError(
         "--prometheus-url", fmt::format("says where, but not what: give --prometheus-exporter ({}) "
-                                        "or --prometheus-query",
+                                        "--prometheus-query or --prometheus-pressure-query",
                                         fmt::join(exporter_words(), ", ")));
   }
   const auto url = net::parse_url(prometheus.url);
@@ -304,6 +318,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
   add_telemetry(app, options);
   add_estimator(app, options);
   add_extender(app, options.extender);
+  add_predictions(app, options);
   parsed(app, "--shutdown-grace", options.shutdown_grace,
          "how long running work may take after SIGTERM", "30s", positive_duration);
   parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",

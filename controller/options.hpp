@@ -22,6 +22,7 @@ struct PrometheusOptions {
   std::string url, token_file, ca_file;
   std::vector<std::string> exporters;  // words of telemetry::known_exporters()
   std::string query;                   // PromQL of the operator's own
+  std::string pressure_query;          // PromQL of the static pressure difference, pascals
   std::vector<std::string> labels{"node", "node_name", "instance"};
   Duration interval = std::chrono::seconds{15};
 };
@@ -51,6 +52,9 @@ struct Options {
   Duration retry_period = std::chrono::seconds{2};
   hardware::AllowList bmc_allow;  // empty: no BMC is connected to
   Duration bmc_poll_interval = std::chrono::seconds{30};
+  net::AllowList endpoint_allow;  // empty: no predictor or sensor that an object names is asked
+  Duration prediction_interval = std::chrono::seconds{30};
+  Duration prediction_timeout = std::chrono::seconds{5};
   int machine_workers = 16;
   double client_qps = 100;
   int client_burst = 200;

@@ -16,6 +16,7 @@
 #include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
 #include "controller/other_kinds.hpp"
+#include "controller/prediction_poll.hpp"
 #include "controller/telemetry_sources.hpp"
 #include "kube/credentials.hpp"
 #include "kube/indexes.hpp"
@@ -103,6 +104,7 @@ struct Program::Impl {
   std::optional<OtherKinds> other_kinds;
   std::optional<telemetry::SampleStore> samples;
   std::optional<TelemetryPoll> telemetry_poll;
+  std::optional<PredictionPoll> prediction_poll;
   std::optional<reconcilers::Drivers> drivers;
   std::optional<reconcilers::ClusterView> view;
   std::optional<kube::EventRecorder> events;
@@ -160,6 +162,33 @@ struct Program::Impl {
     const auto node = view->stores().nodes.get(name);
     return node != nullptr && (node->meta.labels.get(planner::names::kLabelFrequency) == "low" ||
                                node->meta.labels.get(planner::names::kLabelCapped) == "true");
+  // Whose power is to be predicted.
+  std::vector<std::string> node_names() const {
+    std::vector<std::string> names;
+    informers->stores().nodes.for_each(
+        [&](const std::shared_ptr<const api::Node>& node) { names.push_back(node->meta.name); });
+    return names;
+  }
+  std::optional<PredictionSubject> prediction_subject(const std::string& name) {
+    PredictionSubject subject;
+    subject.node = view->node(name);
+    if (subject.node == nullptr) return std::nullopt;
+    const auto machine = view->machine(name);
+    reconcilers::ClusterView::Knowledge known = view->knowledge(name);
+    subject.state = known.state;
+    subject.learned = std::move(known.learned);
+    subject.specified =
+        machine != nullptr && models::model_of(machine->spec.model, Millicores{0}).specified;
+    return subject;
+  }
+
+  // What is wrong with what is measured and predicted.
+  std::vector<std::string> telemetry_problems() const {
+    std::vector<std::string> out = telemetry_poll->problems();
+    for (std::string& problem : prediction_poll->problems()) {
+      out.push_back("prediction: " + std::move(problem));
+    }
+    return out;
   }
 
   Result<void> construct();
@@ -271,9 +300,8 @@ Result<void> Program::Impl::construct() {
   pass.emplace(
       *planning, *client, *view, *machines, migrations, *events, metrics, fence,
       [this](const std::string& node) { machine_loop->enqueue(node); },
-      reconcilers::PassOptions{
-          .carbon_grams_per_kwh = options.carbon_grams_per_kwh,
-          .telemetry_problems = [this] { return telemetry_poll->problems(); }});
+      reconcilers::PassOptions{.carbon_grams_per_kwh = options.carbon_grams_per_kwh,
+                               .telemetry_problems = [this] { return telemetry_problems(); }});
   reviewer.emplace(*client, clock);
   access.emplace(*client, clock);
   telemetry_poll.emplace(
@@ -318,6 +346,17 @@ Result<void> Program::Impl::construct_extender() {
   extender.emplace(options.extender,
                    std::make_shared<const placement::NodeFramework>(std::move(*framework)), metrics,
                    clock, context.get_executor(), std::move(bind));
+  PredictionOptions predictions;
+  predictions.interval = options.prediction_interval;
+  predictions.predictors.allowed = options.endpoint_allow;
+  predictions.predictors.timeout = options.prediction_timeout;
+  prediction_poll.emplace(
+      executor, std::move(predictions), [this] { return node_names(); },
+      [this](const std::string& name) { return prediction_subject(name); }, clock, metrics);
+  if (auto source = environment_source(executor, options)) {
+    prediction_poll->use(std::move(source), [this] { return node_directory(informers->stores()); });
+  }
+  view->watch(prediction_poll->environment());
   return {};
 }
 
@@ -551,6 +590,7 @@ net::Task<int> Program::Impl::run() {
                  asio::detached);
   telemetry_poll->start(executor);
   estimator->start();
+  prediction_poll->start();
   log::info("caches filled", {{"nodes", view->stores().nodes.size()},
                               {"pods", view->stores().pods.size()},
                               {"policies", view->stores().policies.size()}});

@@ -67,6 +67,19 @@ void add_sources(TelemetryPoll& poll, const boost::asio::any_io_executor& execut
   }
 }
 
+std::unique_ptr<telemetry::EnvironmentSource> environment_source(
+    const boost::asio::any_io_executor& executor, const Options& options) {
+  const PrometheusOptions& prometheus = options.prometheus;
+  const bool temperatures =
+      std::find(prometheus.exporters.begin(), prometheus.exporters.end(),
+                to_string(telemetry::Source::ipmi_exporter)) != prometheus.exporters.end();
+  if (prometheus.url.empty() || (!temperatures && prometheus.pressure_query.empty())) {
+    return nullptr;
+  }
+  return std::make_unique<telemetry::EnvironmentSource>(executor, server_of(prometheus),
+                                                        temperatures, prometheus.pressure_query);
+}
+
 std::shared_ptr<const telemetry::NodeDirectory> node_directory(const reconcilers::Stores& stores) {
   auto nodes = std::make_shared<telemetry::NodeDirectory>();
   stores.nodes.for_each([&](const std::shared_ptr<const api::Node>& node) {

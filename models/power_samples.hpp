@@ -19,7 +19,7 @@ struct PowerSample {
 
 class PowerSamples {
  public:
-  static constexpr std::size_t kSpans = 20, kEach = 12;  // of the utilization: 0…49 ‰, 50…99 ‰, …
+  static constexpr std::size_t kSpans = 20, kEach = 8;  // of the utilization: 0…49 ‰, 50…99 ‰, …
 
   // A measurement of the whole machine. Not taken: power that is no power, utilization outside
   // 0…1000 ‰, and moments at which the load was changing, because the load is an average over the

@@ -93,6 +93,18 @@ void estimate(const NodeView& node, const TelemetrySample* load, Draw& draw) {
     draw.basis = modelled;
   } else {
     const Permille share = load != nullptr ? load->utilization : requested_load(node);
+    if (node.learned != nullptr && load != nullptr) {
+      models::MachineState now;
+      now.utilization = load->utilization;
+      now.busy = load->busy;
+      const models::LearnedEstimate estimate = node.learned->at(now);
+      if (estimate.in_range) {
+        draw.power.actual = estimate.power;
+        draw.basis = api::PowerBasis::Fitted;
+        draw.error_permille = node.learned->error_permille();
+        return;
+      }
+    }
     draw.power.actual =
         node.fit != nullptr ? node.fit->curve.at(share) : node.model.curve.at(share);
     draw.basis = node.fit != nullptr ? api::PowerBasis::Fitted : modelled;

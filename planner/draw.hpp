@@ -19,8 +19,9 @@ struct Draw {
 // Actual, by the ladder of api::PowerBasis: a reading that may be believed and belongs to the
 // present power state, else the agent's report under the same condition, else a model. Off: standby
 // power, None if that is not given either; booting: boot energy ÷ boot time, at least idle; else
-// what the meter has taught, or the curve, says of the load, which is the measured one or that of
-// the pods' CPU requests.
+// what the meter has taught (the learned model where it has seen such a state, else the fitted
+// curve), or the curve, says of the load, which is the measured one or that of the pods' CPU
+// requests.
 //
 // Baseline, only where kwatt has a hand in it, and then never more than can be argued for:
 //   switched off by us, or booting after it     idle

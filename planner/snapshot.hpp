@@ -14,6 +14,7 @@
 #include "api/node_power.hpp"
 #include "base/time.hpp"
 #include "base/units.hpp"
+#include "models/learned_power.hpp"
 #include "models/power_curve.hpp"
 #include "models/power_fit.hpp"
 
@@ -61,6 +62,8 @@ struct NodeView {
   models::PowerModel model;              // whole curve with boot and shutdown cost
   // What its meter taught, while that is silent; null: nothing.
   std::shared_ptr<const models::PowerFit> fit;
+  // What its meter taught about more than the load; null: too little. Also while it is measured.
+  std::shared_ptr<const models::LearnedPower> learned;
   std::string zone;              // topology.kubernetes.io/zone, "" if unlabelled
   bool ready = false;            // condition Ready is True
   bool control_plane = false;    // role label or taint

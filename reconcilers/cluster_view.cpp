@@ -92,7 +92,7 @@ void ClusterView::fill(planner::NodeView& view, std::shared_ptr<const api::Node>
 void ClusterView::fill_samples(planner::NodeView& view) {
   const std::string& name = view.node->meta.name;
   const std::vector<telemetry::Reading> readings = samples_.samples(name);
-  power_history_.observe(name, readings);
+  power_history_.observe(name, readings, environment(name));
   planner::Newest& newest = view.newest;
   view.samples.reserve(readings.size());
   for (const telemetry::Reading& reading : readings) {
@@ -114,6 +114,26 @@ void ClusterView::fill_samples(planner::NodeView& view) {
   }
   const bool metered = newest.power_until && clock_.now() <= *newest.power_until;
   if (!metered) view.fit = power_history_.fit(name);
+  view.learned = power_history_.learned(name);
+}
+
+const telemetry::Environment* ClusterView::environment(const std::string& node) const {
+  return environment_ == nullptr ? nullptr : environment_->find(node, clock_.now());
+}
+
+ClusterView::Knowledge ClusterView::knowledge(const std::string& name) {
+  const std::vector<telemetry::Reading> readings = samples_.samples(name);
+  const telemetry::Environment* air = environment(name);
+  power_history_.observe(name, readings, air);
+  Knowledge out;
+  out.learned = power_history_.learned(name);
+  const auto newest =
+      std::find_if(readings.rbegin(), readings.rend(),
+                   [](const telemetry::Reading& reading) { return reading.has_utilization; });
+  if (newest != readings.rend() && clock_.now() <= newest->utilization_until) {
+    out.state = state_of(*newest, air);
+  }
+  return out;
 }
 
 // Who else has a say about the node.

@@ -72,6 +72,17 @@ class ClusterView {
   void wrote_node(std::string from_version, std::shared_ptr<const api::Node> now);
   void wrote_machine(std::string from_version, std::shared_ptr<const api::NodePower> now);
 
+  // From now on temperatures count; `environment` outlives the view.
+  void watch(const telemetry::EnvironmentStore& environment) { environment_ = &environment; }
+
+  // What is known of a node's power without a snapshot: the newest state it was measured in
+  // (nullopt: its load is not measured now), and what its meter taught.
+  struct Knowledge {
+    std::optional<models::MachineState> state;
+    std::shared_ptr<const models::LearnedPower> learned;
+  };
+  Knowledge knowledge(const std::string& name);
+
   // A Node is gone: what its meter taught is forgotten.
   void forget(const std::string& node) { power_history_.forget(node); }
 
@@ -89,6 +100,7 @@ class ClusterView {
   void fill(planner::NodeView& view, std::shared_ptr<const api::Node> node);
   void fill_samples(planner::NodeView& view);
   void fill_owners(planner::NodeView& view) const;
+  const telemetry::Environment* environment(const std::string& node) const;
   void add_buffers(planner::Snapshot& snapshot) const;
 
   const Stores& stores_;
@@ -97,6 +109,7 @@ class ClusterView {
   ViewOptions options_;
   std::function<std::string(const std::string&)> driver_problem_;
   const OtherStores* others_ = nullptr;
+  const telemetry::EnvironmentStore* environment_ = nullptr;
   PowerHistory power_history_;
   WriteOverlay<api::Node> node_writes_;
   WriteOverlay<api::NodePower> machine_writes_;

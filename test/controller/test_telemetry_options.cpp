@@ -36,6 +36,20 @@ TEST_SUITE("telemetry") {
     CHECK(options->metrics_api);
   }
 
+  TEST_CASE("options: predictors are asked on hosts that are allowed, by both protocols") {
+    const auto options = parse({"--endpoint-allow", "10.0.0.0/8,https://models.example.com",
+                                "--prediction-interval", "1m", "--prediction-timeout", "2s"});
+    REQUIRE(options.has_value());
+    CHECK(options->endpoint_allow.may("10.1.2.3", false));
+    CHECK(options->endpoint_allow.may("10.1.2.3", true));
+    CHECK(options->endpoint_allow.may("models.example.com", true));
+    CHECK_FALSE(options->endpoint_allow.may("192.0.2.1", false));
+    CHECK(options->prediction_interval == std::chrono::minutes{1});
+    CHECK(options->prediction_timeout == std::chrono::seconds{2});
+    CHECK_FALSE(parse({})->endpoint_allow.may("10.1.2.3", true));
+    CHECK_FALSE(parse({"--endpoint-allow", "10.0.0.0/40"}).has_value());
+  }
+
   TEST_CASE("options: what cannot work, or would give the token away, is refused at the start") {
     const std::string url = "https://prometheus.example.com";
     const std::vector<std::string> cases[] = {

@@ -142,6 +142,31 @@ TEST_SUITE("telemetry") {
     }
   }
 
+  TEST_CASE("draw: the learned model goes before the fitted curve, in states that it has seen") {
+    models::PowerSamples seen;
+    for (std::int64_t i = 0; i < 240; ++i) {
+      models::MachineState state;
+      state.utilization = state.busy = Permille{100 + 2 * i};  // 10 % to 57.8 %
+      seen.add(state, Milliwatts{150'000 + 100 * i}, kNow + seconds{5 * i});
+    }
+    const auto learned = models::learn_power(seen.samples());
+    REQUIRE(learned.has_value());
+    models::PowerFit fit;
+    fit.curve.points.fill(watts(90));
+    const auto drawn = [&](std::int64_t load) {
+      NodeView view = machine(PowerState::On);
+      sample(view, seconds{5}, load);
+      view.fit = std::make_shared<const models::PowerFit>(fit);
+      view.learned = std::make_shared<const models::LearnedPower>(*learned);
+      return draw_of(view, kNow);
+    };
+    const Draw inside = drawn(300);
+    CHECK(inside.basis == api::PowerBasis::Fitted);
+    CHECK(std::abs((inside.power.actual - watts(160)).count()) < 1000);
+    CHECK(inside.power.baseline == inside.power.actual);
+    CHECK(drawn(900).power.actual == watts(90));
+  }
+
   TEST_CASE("draw: a machine that is held back saves against its own model, and only then") {
     struct Case {
       const char* name;

@@ -197,6 +197,36 @@ TEST_SUITE("telemetry") {
     history.forget("n1");
     CHECK(history.fit("n1") == nullptr);
   }
+
+  TEST_CASE("power history: a meter of the whole machine teaches a model, temperatures with it") {
+    PowerHistory history;
+    telemetry::Environment air;
+    air.cpu1 = Millicelsius{50'000};
+    air.cpu2 = Millicelsius{55'000};
+    CHECK(history.learned("n1") == nullptr);
+    const auto measure = [&](bool whole_machine) {
+      for (std::int64_t i = 0; i < 200; ++i) {
+        telemetry::Reading reading;
+        reading.at = kNow + seconds{5 * i} + (whole_machine ? minutes{60} : minutes{0});
+        reading.has_utilization = true;
+        reading.utilization = reading.busy = Permille{100 + 4 * i};
+        reading.power = Milliwatts{100'000 + 200 * i};
+        reading.whole_machine = whole_machine;
+        air.cpu2 = Millicelsius{50'000 + 100 * i};
+        history.observe("n1", {reading}, &air);
+      }
+    };
+    measure(false);
+    CHECK(history.learned("n1") == nullptr);  // packages are not the machine
+    measure(true);
+    const auto learned = history.learned("n1");
+    REQUIRE(learned != nullptr);
+    CHECK(learned->form().find("cpu temperature") != std::string::npos);
+    CHECK(learned->error_permille() <= 20);
+    CHECK(history.learned("n1") == learned);
+    history.forget("n1");
+    CHECK(history.learned("n1") == nullptr);
+  }
 }
 
 }  // namespace

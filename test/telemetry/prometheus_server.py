@@ -150,3 +150,9 @@ def replayed_scaphandre(microwatts):
 def replayed_ipmi(watts):
     """prometheus-ipmi-exporter's exposition (1.6), replayed by hand."""
     return f"ipmi_up{{collector=\"dcmi\"}} 1\nipmi_dcmi_power_consumption_watts {watts}\n"
+
+
+def replayed_ipmi_temperatures(**celsius):
+    """The same exporter's sensors: by name, in the order given. Underscores stand for blanks."""
+    return "".join(f'ipmi_temperature_celsius{{id="{number}",name="{name.replace("_", " ")}",type="Temperature"}} {value}\n'
+                   for number, (name, value) in enumerate(celsius.items(), 1))

@@ -1,11 +1,13 @@
 // One question to a Prometheus server through the product's own source: for tests against the real
 // one, and for people who look for the mistake in a query.
 //
-//   telemetry_probe --url URL (--exporter NAME | --query PROMQL) [--label L]... [--node NAME=IP]...
+//   telemetry_probe --url URL (--exporter NAME | --query PROMQL | [--temperatures]
+//                   [--pressure-query PROMQL]) [--label L]... [--node NAME=IP]...
 //                   [--token-file FILE] [--timeout 5s] [--print]
 // Prints a line for each reading, "node milliwatts source machine|packages age-ms", then one for
 // each reason of rejection, "rejected reason count: example"; an error as "<code>: <text>" on
-// stderr, status 1. --print prints the query and asks nobody.
+// stderr, status 1. --print prints the query and asks nobody. With --temperatures and
+// --pressure-query the lines are "node ambient cpu1 cpu2 pressure", milli-degrees, pascals or -.
 #include <exception>
 #include <iostream>
 #include <optional>
@@ -16,6 +18,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "kube/credentials.hpp"
+#include "telemetry/environment.hpp"
 #include "telemetry/prometheus.hpp"
 
 namespace {
@@ -26,6 +29,31 @@ using namespace kwatt::telemetry;
 net::Task<Result<Fetched>> ask(PollSource& source, std::shared_ptr<const NodeDirectory> nodes,
                                TimePoint now) {
   co_return co_await source.fetch(std::move(nodes), now);
+}
+
+net::Task<Result<Environments>> ask_air(EnvironmentSource& source,
+                                        std::shared_ptr<const NodeDirectory> nodes, TimePoint now) {
+  co_return co_await source.fetch(std::move(nodes), now);
+}
+
+int show_air(const Result<Environments>& air) {
+  if (!air) {
+    std::cerr << to_string(air.error().code) << ": " << air.error().text() << "\n";
+    return 1;
+  }
+  const auto degrees = [](const std::optional<Millicelsius>& value) {
+    return value ? std::to_string(value->count()) : std::string("-");
+  };
+  for (const auto& [node, one] : air->by_node) {
+    std::cout << node << " " << degrees(one.ambient) << " " << degrees(one.cpu1) << " "
+              << degrees(one.cpu2) << " "
+              << (one.static_pressure_pascal ? std::to_string(*one.static_pressure_pascal) : "-")
+              << "\n";
+  }
+  for (const auto& [why, count] : air->rejected) {
+    std::cout << "rejected " << to_string(why) << " " << count << ": " << air->example << "\n";
+  }
+  return 0;
 }
 
 int show(const Result<Fetched>& fetched, TimePoint now) {
@@ -47,13 +75,15 @@ int show(const Result<Fetched>& fetched, TimePoint now) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string url, exporter, promql, token_file, timeout = "5s";
+  std::string url, exporter, promql, pressure, token_file, timeout = "5s";
   std::vector<std::string> labels, nodes;
-  bool print = false;
+  bool print = false, temperatures = false;
   CLI::App app{"Asks Prometheus for the watts of nodes."};
   app.add_option("--url", url);
   app.add_option("--exporter", exporter);
   app.add_option("--query", promql);
+  app.add_flag("--temperatures", temperatures);
+  app.add_option("--pressure-query", pressure);
   app.add_option("--label", labels);
   app.add_option("--node", nodes, "NAME=IP");
   app.add_option("--token-file", token_file);
@@ -67,7 +97,8 @@ int main(int argc, char** argv) {
   for (const Source known : known_exporters()) {
     if (to_string(known) == exporter) query = query_of(known, labels);
   }
-  if (!query) {
+  const bool air = temperatures || !pressure.empty();
+  if (!query && !air) {
     std::cerr << "no such exporter\n";
     return 2;
   }
@@ -94,6 +125,17 @@ int main(int argc, char** argv) {
                    equals == std::string::npos ? "" : node.substr(equals + 1), Millicores{1000});
   }
   boost::asio::io_context io;
+  if (air) {
+    EnvironmentSource environment(io.get_executor(), server, temperatures, pressure);
+    std::optional<Result<Environments>> known;
+    boost::asio::co_spawn(io, ask_air(environment, directory, SystemClock{}.now()),
+                          [&](const std::exception_ptr& error, Result<Environments> got) {
+                            if (error) std::rethrow_exception(error);
+                            known.emplace(std::move(got));
+                          });
+    io.run();
+    return show_air(*known);
+  }
   const auto source =
       make_prometheus_source(io.get_executor(), server, *query, std::chrono::seconds{15});
   const TimePoint now = SystemClock{}.now();

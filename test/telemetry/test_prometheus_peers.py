@@ -65,6 +65,9 @@ def exporters(tmp_path_factory):
         "/ipmi": peers.replayed_ipmi(199),
         "/bad": 'odd_watts{node="n1"} NaN\nodd_watts{node="n2"} -3\nodd_watts{node="n3"} 4294967295\n'
                 'odd_watts{node="other"} 5\nodd_watts{job_name="x"} 5\n',
+        "/sensors-n1": peers.replayed_ipmi_temperatures(Ambient=21, Inlet_Temp=19, CPU1=48.5, CPU2_Temp=51, Exhaust=40),
+        "/sensors-n2": peers.replayed_ipmi_temperatures(Inlet_Temp=24, CPU1="NaN"),
+        "/air": 'rack_pressure_pascal{node="n1"} 12.5\nrack_pressure_pascal{node="n9"} 3\n',
         "/twice": 'twice_watts{node="n1",psu="1"} 100\ntwice_watts{node="n1",psu="2"} 90\ntwice_watts{node="n2"} 70\n',
     })
     stop = threading.Event()
@@ -77,10 +80,15 @@ def exporters(tmp_path_factory):
         "scaphandre": [{"target": here, "path": "/scaphandre", "labels": {"instance": "10.0.0.2:8080"}}],
         "ipmi": [{"target": here, "path": "/ipmi", "labels": {"instance": "n3:9290"}}],
         "node": [{"target": exporter.target, "labels": {"instance": "10.0.0.1:9100"}}],
+        "sensors": [{"target": here, "path": "/sensors-n1", "labels": {"instance": "10.0.0.1:9290"}},
+                    {"target": here, "path": "/sensors-n2", "labels": {"instance": "n2:9290"}}],
+        "air": [{"target": here, "path": "/air"}],
         "bad": [{"target": here, "path": "/bad"}], "twice": [{"target": here, "path": "/twice"}],
     }).start()
     prometheus.wait_for("kepler_node_cpu_watts", 6)
     prometheus.wait_for("node_hwmon_power_average_watt", 2)
+    prometheus.wait_for("ipmi_temperature_celsius", 7)
+    prometheus.wait_for("rack_pressure_pascal", 2)
     prometheus.wait_for("rate(node_rapl_package_joules_total[2m])", 3)
     yield server, prometheus, folder
     stop.set()
@@ -91,6 +99,13 @@ def exporters(tmp_path_factory):
 
 
 KEPLER = ("--label", "node_name")
+
+
+def test_temperatures_of_all_nodes_by_what_vendors_call_the_sensors(exporters):
+    _, prometheus, _ = exporters
+    lines = [" ".join(line) for line in ask(prometheus.url, "--temperatures", "--pressure-query", "rack_pressure_pascal")]
+    assert lines[:2] == ["n1 21000 48500 51000 12.500000", "n2 24000 - - -"]
+    assert sorted(line.split(":")[0] for line in lines[2:]) == ["rejected not_a_number 1", "rejected unknown_node 1"]
 
 
 @pytest.mark.parametrize("exporter, labels, want", [
