@@ -339,7 +339,7 @@ def test_schemathesis_finds_nothing(desk, tmp_path):
     for name, source in (("served", f"{desk.url}/openapi.json"), ("named", str(tmp_path / "named.json"))):
         (tmp_path / "named.json").write_text(json.dumps(document))
         done = subprocess.run([schemathesis(), "run", source, "--base-url", desk.url, "--checks", "all",
-                               "--hypothesis-max-examples", "150", "--hypothesis-seed", "5656", "--experimental",
+                               "--hypothesis-max-examples", "100", "--hypothesis-seed", "5656", "--experimental",
                                "openapi-3.1", "--data-generation-method", "all"],
                               capture_output=True, text=True, timeout=300, cwd=tmp_path)
         assert done.returncode == 0, f"{name}: {done.stdout[-4000:]}{done.stderr[-1000:]}"
