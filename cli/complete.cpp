@@ -50,6 +50,7 @@ Expected values_of(const CLI::Option& option) {
   if (name == "NODE") return {{}, Names::nodes};
   if (name == "POLICY") return {{}, Names::policies};
   if (name == "WHAT") return {{}, Names::subjects};
+  if (name == "COMMAND") return {{"pc"}, Names::none};
   if (name == "SHELL") return {{"bash"}, Names::none};
   if (option.check_name("--policy")) return {{}, Names::policies};
   // "table|json|yaml": one of these words.

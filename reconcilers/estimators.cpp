@@ -27,6 +27,7 @@ constexpr Duration kShortestPause = std::chrono::milliseconds{200};
 constexpr std::int64_t kSteps = 20;
 constexpr std::size_t kNodesInABatch = 32;
 constexpr std::size_t kAtOnce = 16;
+constexpr std::size_t kKeptPredictors = 1'000;
 
 constexpr std::string_view kKwattPrefix = "kwatt:", kWaoPrefix = "wao:";
 
@@ -319,6 +320,8 @@ kube::Task<void> Estimators::Impl::ask_agents(std::vector<std::shared_ptr<Job>> 
 
 Result<std::shared_ptr<telemetry::Predictor>> Estimators::Impl::predictor_for(
     const api::PowerConsumptionPredictor& wanted) {
+  // Objects come and go; those under way hold their own.
+  if (predictors.size() > kKeptPredictors) predictors.clear();
   std::shared_ptr<telemetry::Predictor>& known = predictors[wanted.type + " " + wanted.endpoint];
   if (known != nullptr) return known;
   auto made = wanted.type == "MLServer"

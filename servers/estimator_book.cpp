@@ -78,9 +78,9 @@ net::Task<Result<std::string>> EstimatorBook::answer(std::string key, EstimateQu
   if (known != page->increases.end() && known->second->size() >= wanted) {
     curve = known->second;
   } else {
-    // Counted as long as this runs or is cancelled: `ticket` is one of the owners.
+    // Counted until this ends or is cancelled: each holds a copy, and the book has one, too.
     const std::shared_ptr<const bool> ticket = waiting_;
-    if (waiting_.use_count() > static_cast<long>(kMaxWaiting)) {
+    if (waiting_.use_count() > static_cast<long>(kMaxWaiting) + 1) {
       co_return fail(ErrorCode::unavailable, "too many estimates are being made; try again later");
     }
     auto work = estimate(page->nodes, Millicores{question.cpu_milli}, std::max(wanted, kAhead));

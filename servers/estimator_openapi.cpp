@@ -31,7 +31,9 @@ std::string_view estimator_openapi() {
         "responses": {
           "200": {"description": "The estimate.",
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PowerConsumption"}}}},
-          "400": {"$ref": "#/components/responses/Error"},
+          "400": {"description": "The request is wrong; in plain text where it is not even HTTP.",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}},
+                        "text/plain": {"schema": {"type": "string"}}}},
           "401": {"$ref": "#/components/responses/Error"},
           "404": {"$ref": "#/components/responses/Error"},
           "500": {"$ref": "#/components/responses/Error"},
@@ -47,7 +49,7 @@ std::string_view estimator_openapi() {
     },
     "responses": {
       "Error": {
-        "description": "Why there is no estimate: 400 the request is wrong, 401 the key, 404 there is no such Estimator, 500 there are no nodes, 503 there is too much to do.",
+        "description": "Why there is no estimate: 401 the key, 404 there is no such Estimator, 500 there are no nodes, 503 there is too much to do.",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
       }
     },

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bench import full_build, history, planner, run, store
+from bench import estimator, full_build, history, planner, run, store
 from bench.figures import BenchError, Figure
 
 
@@ -105,4 +105,20 @@ def test_an_unknown_name_lists_the_known_ones(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         run.main()
     assert refused.value.code == 2
-    assert "unknown name 'speed'; one of: planner, history, demo, agent, store, build" in capsys.readouterr().err
+    assert "unknown name 'speed'; one of: planner, history, estimator, demo, agent, store, build" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate, p99, missed", [
+    (25_000, 0.4, []), (9_000, 0.4, ["time per cached request"]), (25_000, 1.2, ["cached p99"])])
+def test_the_estimator_is_judged_by_rate_and_latency(rate, p99, missed):
+    result = {"clients": 4, "requests": 9, "wrong": 0, "per_second": rate, "p50_ms": 0.1, "p99_ms": p99, "worst_ms": 3}
+    figures = estimator.figures(result, alone=True)
+    assert [figure.what for figure in figures if not figure.met] == missed
+    assert f"{rate:,} requests/s" in figures[0].line()
+    with pytest.raises(BenchError, match="1 of 9 answers were wrong"):
+        estimator.figures({**result, "wrong": 1}, alone=True)
+
+
+def test_the_exact_estimate_is_judged_by_its_median():
+    assert estimator.exact_figure({"median_seconds": 0.019, "worst_seconds": 0.3}).met
+    assert not estimator.exact_figure({"median_seconds": 0.021, "worst_seconds": 0.3}).met
