@@ -205,6 +205,20 @@ std::string apply_status(const ObjectMeta& meta, const NodePowerStatus& status) 
   return out.take();
 }
 
+std::string apply_status(const ObjectMeta& meta, const SiteStatus& status) {
+  JsonWriter out;
+  begin_apply(out, "Site", meta.name, meta.resource_version);
+  out.key("status").value(type_of<SiteStatus>(), &status).end();
+  return out.take();
+}
+
+std::string apply_status(const ObjectMeta& meta, const SiteRecommendationStatus& status) {
+  JsonWriter out;
+  begin_apply(out, "SiteRecommendation", meta.name, meta.resource_version);
+  out.key("status").value(type_of<SiteRecommendationStatus>(), &status).end();
+  return out.take();
+}
+
 std::string apply_report(const std::string& node_name, const AgentReport& report) {
   JsonWriter out;
   begin_apply(out, "NodePower", node_name, {});

@@ -9,6 +9,7 @@
 #include "api/decode.hpp"
 #include "api/energy_policy.hpp"
 #include "api/node_power.hpp"
+#include "api/site_recommendation.hpp"
 #include "api/words.hpp"
 #include "test/support/source_dir.hpp"
 
@@ -91,13 +92,21 @@ const std::map<std::string, std::set<std::string>> kClosedStrings = [] {
   const auto set = [](const auto& words) {
     return std::set<std::string>(words.begin(), words.end());
   };
-  auto governors = set(kGovernors);
-  governors.insert("");
+  const auto set_with_none = [&](const auto& words) {
+    auto out = set(words);
+    out.insert("");
+    return out;
+  };
+  const auto governors = set_with_none(kGovernors);
   return std::map<std::string, std::set<std::string>>{
       {"spec.dvfs.low.governor", governors},
       {"spec.dvfs.high.governor", governors},
       {"spec.nodeSelector.matchExpressions[].operator", set(kSelectorOperators)},
       {"spec.disruption.budgets[].reasons[]", set(kBudgetReasons)},
+      {"spec.siteSelector.matchExpressions[].operator", set(kSelectorOperators)},
+      {"spec.affinity.siteSelector.matchExpressions[].operator", set(kSelectorOperators)},
+      {"spec.tolerations[].effect", set(kToleratedEffects)},
+      {"spec.weights[].plugin", set_with_none(kSiteScorers)},
       {"status.conditions[].status", {"True", "False", "Unknown"}}};
 }();
 
@@ -204,6 +213,27 @@ TEST_CASE("NodePower's C++ types and its CRD agree in every field, type, default
   CHECK(walk.fields() > 80);
 }
 
+TEST_CASE("Site's C++ types and its CRD agree in every field, type, default and word") {
+  const YAML::Node properties = load("sites.yaml")["schema"]["openAPIV3Schema"]["properties"];
+  SiteSpec spec;
+  SiteStatus status;
+  Walk walk;
+  walk.compare(properties["spec"], type_of<SiteSpec>(), &spec, "spec");
+  walk.compare(properties["status"], type_of<SiteStatus>(), &status, "status");
+  CHECK(walk.fields() > 75);
+}
+
+TEST_CASE("SiteRecommendation's C++ types and its CRD agree in every field and default") {
+  const YAML::Node properties =
+      load("siterecommendations.yaml")["schema"]["openAPIV3Schema"]["properties"];
+  SiteRecommendationSpec spec;
+  SiteRecommendationStatus status;
+  Walk walk;
+  walk.compare(properties["spec"], type_of<SiteRecommendationSpec>(), &spec, "spec");
+  walk.compare(properties["status"], type_of<SiteRecommendationStatus>(), &status, "status");
+  CHECK(walk.fields() > 100);
+}
+
 TEST_CASE("kubectl get shows the documented columns, from fields that exist") {
   struct Case {
     std::string file;
@@ -218,7 +248,15 @@ TEST_CASE("kubectl get shows the documented columns, from fields that exist") {
       {"nodepowers.yaml",
        type_of<NodePower>(),
        {"STATE", "WATTS", "GOVERNOR", "CAP", "DECISION", "REASON", "SINCE"},
-       {"BMC-CAP"}}};
+       {"BMC-CAP"}},
+      {"sites.yaml",
+       type_of<Site>(),
+       {"REGION", "ISP", "KIND", "AVAILABLE", "CPU-LOAD", "FREE-MBPS", "READY", "AGE"},
+       {"CLUSTER", "ZONE", "REASON"}},
+      {"siterecommendations.yaml",
+       type_of<SiteRecommendation>(),
+       {"ACTION", "SITE", "TOTAL", "FIT", "EXCLUDED", "READY", "AGE"},
+       {"MACHINE", "REASON"}}};
   for (const Case& c : cases) {
     CAPTURE(c.file);
     std::vector<std::string> normal;
