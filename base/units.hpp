@@ -36,6 +36,7 @@ using Millijoules = Quantity<struct MillijoulesTag>;
 using Millicores = Quantity<struct MillicoresTag>;
 using Bytes = Quantity<struct BytesTag>;
 using Megahertz = Quantity<struct MegahertzTag>;
+using Millicelsius = Quantity<struct MillicelsiusTag>;
 using Permille =
     Quantity<struct PermilleTag>;  // utilization: 0..1000 of all CPUs, tenth of percent
 
