@@ -3,11 +3,10 @@
 // chooses where the controller connects and whose password it sends there: this list is the
 // operator's word on it.
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
+#include "net/allow_list.hpp"
 
 namespace kwatt::hardware {
 
@@ -32,8 +31,7 @@ class AllowList {
   std::function<bool(const std::string& ip)> filter(const std::string& bmc_address) const;
 
  private:
-  struct Entries;
-  std::shared_ptr<const Entries> entries_;
+  net::AllowList hosts_;
 };
 
 }  // namespace kwatt::hardware
