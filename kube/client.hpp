@@ -38,10 +38,14 @@ const Resource& token_reviews();
 const Resource& subject_access_reviews();
 const Resource& energy_policies();
 const Resource& node_powers();
+const Resource& sites();
+const Resource& site_recommendations();
 // Of others; the API server may not have them.
 const Resource& pod_templates();
 const Resource& capacity_buffers();
 const Resource& node_health_checks();
+const Resource& propagation_policies();
+const Resource& override_policies();
 }  // namespace resources
 
 // Constructors, because GCC 12 copies an aggregate's braces inside `co_await f({"", name})` bit by

@@ -1,5 +1,7 @@
 #include "kube/fetch.hpp"
 
+#include <algorithm>
+
 #include "kube/credentials.hpp"
 
 namespace kwatt::kube {
@@ -22,26 +24,38 @@ struct Fetcher {
   net::Client http;
 };
 
-net::Task<Result<net::Response>> fetch(std::shared_ptr<Fetcher> self, std::string path_and_query,
-                                       net::Headers headers) {
+net::Task<Result<net::Response>> send(std::shared_ptr<Fetcher> self, net::Request request,
+                                      Duration timeout) {
   if (auto loaded = self->tls.load(); !loaded) co_return loaded.error();
   auto token = self->tokens.current();
   if (!token) co_return token.error();
-  net::Request request("GET", self->prefix + path_and_query, std::move(headers));
+  request.target = self->prefix + request.target;
   request.headers.set("User-Agent", self->user_agent);
   if (!token->empty()) request.headers.set("Authorization", "Bearer " + *token);
   net::Limits limits;
   limits.body_bytes = kBodyBytes;
+  limits.connect = std::min(limits.connect, timeout);
+  limits.header = std::min(limits.header, timeout);
+  limits.total = timeout;
   co_return co_await self->http.send(std::move(request), limits);
 }
 
 }  // namespace
 
+Send make_send(boost::asio::any_io_executor executor, const Config& config, std::string user_agent,
+               const Clock& clock) {
+  auto self = std::make_shared<Fetcher>(std::move(executor), config, std::move(user_agent), clock);
+  return [self](net::Request request, Duration timeout) {
+    return send(self, std::move(request), timeout);
+  };
+}
+
 Fetch make_fetch(boost::asio::any_io_executor executor, const Config& config,
                  std::string user_agent, const Clock& clock) {
   auto self = std::make_shared<Fetcher>(std::move(executor), config, std::move(user_agent), clock);
   return [self](std::string path_and_query, net::Headers headers) {
-    return fetch(self, std::move(path_and_query), std::move(headers));
+    return send(self, net::Request("GET", std::move(path_and_query), std::move(headers)),
+                net::Limits{}.total);
   };
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// GET of any path on the API server, as kubectl's --raw: for services behind its service proxy.
+// Requests to any path on the API server, as kubectl's --raw: for services behind its service proxy.
 #include <functional>
 #include <string>
 
@@ -15,7 +15,13 @@ namespace kwatt::kube {
 using Fetch =
     std::function<net::Task<Result<net::Response>>(std::string path_and_query, net::Headers)>;
 
+// The same for any method and body; the request's target is a path and query of the API server.
+// Answers of up to 32 MiB, within `timeout`.
+using Send = std::function<net::Task<Result<net::Response>>(net::Request, Duration timeout)>;
+
 // `clock` outlives the result; use it from one executor only.
+Send make_send(boost::asio::any_io_executor executor, const Config& config, std::string user_agent,
+               const Clock& clock);
 Fetch make_fetch(boost::asio::any_io_executor executor, const Config& config,
                  std::string user_agent, const Clock& clock);
 
