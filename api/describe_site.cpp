@@ -155,6 +155,7 @@ struct Describe<Site> {
       field<&Site::meta>("metadata"), written<&Site::spec>("spec"), field<&Site::status>("status")};
 };
 
+template const TypeInfo& type_of<SiteResources>();
 template const TypeInfo& type_of<SiteSpec>();
 template const TypeInfo& type_of<SiteStatus>();
 template const TypeInfo& type_of<Site>();

@@ -183,6 +183,7 @@ struct Describe<SiteRecommendation> {
                                             field<&SiteRecommendation::status>("status")};
 };
 
+template const TypeInfo& type_of<SiteFlow>();
 template const TypeInfo& type_of<SiteRecommendationSpec>();
 template const TypeInfo& type_of<SiteRecommendationStatus>();
 template const TypeInfo& type_of<SiteRecommendation>();

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/time.hpp"
 #include "hardware/allow_list.hpp"
+#include "net/allow_list.hpp"
 
 namespace kwatt::controller {
 
@@ -23,6 +24,15 @@ struct PrometheusOptions {
   std::string query;                   // PromQL of the operator's own
   std::vector<std::string> labels{"node", "node_name", "instance"};
   Duration interval = std::chrono::seconds{15};
+};
+
+// Sites (docs/reference/site.md).
+struct SiteOptions {
+  net::AllowList allowed;                    // hosts of estimators; empty: none is asked directly
+  std::map<std::string, std::string> hooks;  // /PATH or URL of createHook, by NAME
+  bool metrics = false;                      // ask Prometheus what Site objects want to know
+  Duration interval = std::chrono::seconds{15};
+  std::string cluster_set_domain = "clusterset.local";
 };
 
 struct Options {
@@ -49,6 +59,7 @@ struct Options {
   std::int64_t carbon_grams_per_kwh = 0;            // of the supply; 0: not known
   std::map<std::string, std::string> bmc_commands;  // programs of command:NAME, by NAME
   PrometheusOptions prometheus;
+  SiteOptions sites;
   bool metrics_api = false;  // ask metrics.k8s.io for the utilization of nodes
   Duration metrics_api_interval = std::chrono::seconds{15};
   Duration shutdown_grace = std::chrono::seconds{30};

@@ -14,8 +14,10 @@
 #include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
 #include "controller/other_kinds.hpp"
+#include "controller/sites.hpp"
 #include "controller/telemetry_sources.hpp"
 #include "kube/credentials.hpp"
+#include "kube/fetch.hpp"
 #include "kube/indexes.hpp"
 #include "kube/lease_election.hpp"
 #include "models/power_curve.hpp"
@@ -27,6 +29,7 @@
 #include "servers/history.hpp"
 #include "servers/ingest.hpp"
 #include "servers/routes.hpp"
+#include "servers/sites.hpp"
 
 namespace kwatt::controller {
 namespace {
@@ -87,6 +90,7 @@ struct Program::Impl {
   std::optional<reconcilers::MachineReconciler> machines;
   std::optional<kube::ControllerLoop> machine_loop;
   std::optional<reconcilers::PolicyPass> pass;
+  std::optional<Sites> sites;
   std::optional<servers::TokenReviewer> reviewer;
   std::optional<servers::AccessReviewer> access;
   std::optional<kube::TlsSource> server_tls;
@@ -147,8 +151,9 @@ Result<void> Program::Impl::construct() {
                                  .retry_period = options.retry_period};
   if (auto good = kube::check(lease); !good) return good.error();
 
+  const std::string user_agent = std::string("kwatt-controller/") + KWATT_VERSION;
   client = kube::make_client(executor, *config,
-                             {.user_agent = std::string("kwatt-controller/") + KWATT_VERSION,
+                             {.user_agent = user_agent,
                               .queries_per_second = options.client_qps,
                               .burst = options.client_burst},
                              clock);
@@ -218,6 +223,8 @@ Result<void> Program::Impl::construct() {
       reconcilers::PassOptions{
           .carbon_grams_per_kwh = options.carbon_grams_per_kwh,
           .telemetry_problems = [this] { return telemetry_poll->problems(); }});
+  sites.emplace(executor, *client, kube::make_send(executor, *config, user_agent, clock), options,
+                clock, metrics, fence);
   reviewer.emplace(*client, clock);
   access.emplace(*client, clock);
   telemetry_poll.emplace(
@@ -245,6 +252,14 @@ net::Handler Program::Impl::tls_handler() {
          servers::history_handler(
              {.tokens = *reviewer, .access = *access, .history = *history, .clock = clock})});
   }
+  routes.push_back(
+      {servers::kSitesPath, servers::sites_handler({.tokens = *reviewer,
+                                                    .access = *access,
+                                                    .advise =
+                                                        [this](api::SiteRecommendationSpec spec) {
+                                                          return sites->advise(std::move(spec));
+                                                        },
+                                                    .clock = clock})});
   return servers::routes(std::move(routes), std::move(ingest));
 }
 
@@ -387,6 +402,7 @@ void Program::Impl::watch_signals(asio::signal_set& signals) {
 net::Task<void> Program::Impl::stop() {
   while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
+  co_await sites->stop();
   co_await drivers->close();
   events->stop();
   if (!lost) co_await election->release();
@@ -410,6 +426,7 @@ net::Task<int> Program::Impl::run() {
   }
   informers->start(executor);
   other_kinds->start(executor);
+  sites->start(executor);
   asio::co_spawn(executor, events->run(), asio::detached);
   // Filling takes long where the API server does not answer; a stop is not to wait for it.
   const auto filled = co_await (informers->wait_until_ready(kStoresTimeout) || wait_for_end());
@@ -435,6 +452,7 @@ net::Task<int> Program::Impl::run() {
                        log::info("leading");
                        asio::co_spawn(executor, machine_loop->run(), asio::detached);
                        asio::co_spawn(executor, passes(), asio::detached);
+                       sites->lead(executor);
                        informers->stores().nodes.for_each(
                            [this](const auto& node) { machine_loop->enqueue(node->meta.name); });
                      },
