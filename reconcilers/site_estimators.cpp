@@ -123,12 +123,14 @@ kube::Task<Result<std::string>> SiteEstimators::url_of(std::shared_ptr<const api
   const api::EstimatorService& service = site->spec.estimator.service;
   auto cluster = co_await clusters_.of(site);
   if (!cluster) co_return cluster.error();
+  const std::string space = kube::percent_encode(service.namespace_name);
+  const std::string name = kube::percent_encode(service.name);
   const bool by_export = service.via == api::ServiceAccess::ServiceExport;
   const std::string path =
       by_export
           ? fmt::format("/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{}/serviceexports/{}",
-                        service.namespace_name, service.name)
-          : fmt::format("/api/v1/namespaces/{}/services/{}", service.namespace_name, service.name);
+                        space, name)
+          : fmt::format("/api/v1/namespaces/{}/services/{}", space, name);
   const std::string what = fmt::format("{} {}/{}", by_export ? "ServiceExport" : "Service",
                                        service.namespace_name, service.name);
   net::Request request("GET", cluster->prefix + path);
@@ -145,9 +147,9 @@ kube::Task<Result<std::string>> SiteEstimators::url_of(std::shared_ptr<const api
   if (by_export) {
     if (auto good = check_service_export(response->body); !good) co_return good.error();
   } else {
-    auto name = external_dns_name(response->body);
-    if (!name) co_return name.error();
-    host = std::move(*name);
+    auto published = external_dns_name(response->body);
+    if (!published) co_return published.error();
+    host = std::move(*published);
   }
   co_return fmt::format("http://{}:{}", host, service.port);
 }
@@ -205,8 +207,9 @@ kube::Task<Result<net::Response>> SiteEstimators::send(std::shared_ptr<const api
   auto cluster = co_await clusters_.of(site);
   if (!cluster) co_return cluster.error();
   request.target = fmt::format("{}/api/v1/namespaces/{}/services/{}:{}/proxy{}", cluster->prefix,
-                               estimator.service.namespace_name, estimator.service.name,
-                               estimator.service.port, request.target);
+                               kube::percent_encode(estimator.service.namespace_name),
+                               kube::percent_encode(estimator.service.name), estimator.service.port,
+                               request.target);
   co_return co_await cluster->send(std::move(request), options_.timeout);
 }
 

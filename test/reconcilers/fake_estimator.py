@@ -64,15 +64,16 @@ class FakeKarmadaProxy(_Server):
                 path = urllib.parse.unquote(self.path)
                 parts = path.removeprefix(outer.PREFIX + "/clusters/").split("/", 2)
                 if not path.startswith(outer.PREFIX + "/clusters/") or parts[0] not in members:
-                    self._reply(200, b'{"kind":"APIResourceList","groupVersion":"cluster.karmada.io/v1alpha1","resources":[]}')
+                    self._reply(200, b'{"kind":"APIResourceList","groupVersion":"cluster.karmada.io/v1alpha1",'
+                                     b'"resources":[]}')
                     return
                 name, proxy, rest = parts
                 assert proxy == "proxy"
                 outer.passed.append((self.command, name, "/" + rest))
                 port, ca_file, token = members[name]
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                member = http.client.HTTPSConnection("127.0.0.1", port, context=ssl.create_default_context(cafile=str(ca_file)),
-                                                     timeout=10)
+                trust = ssl.create_default_context(cafile=str(ca_file))
+                member = http.client.HTTPSConnection("127.0.0.1", port, context=trust, timeout=10)
                 member.request(self.command, "/" + rest, body, {"Authorization": f"Bearer {token}",
                                                                 "Content-Type": "application/json"})
                 answer = member.getresponse()

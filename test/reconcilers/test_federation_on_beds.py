@@ -49,7 +49,8 @@ class Federation:
         self.member.start()
         self.member.kubectl("apply", "-f", ROOT / "manifests" / "00-namespace.yaml")
         for document in (
-                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "kwatt-controller", "namespace": NAMESPACE}},
+                {"apiVersion": "v1", "kind": "ServiceAccount",
+                 "metadata": {"name": "kwatt-controller", "namespace": NAMESPACE}},
                 {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "estimator", "namespace": NAMESPACE},
                  "spec": {"ports": [{"port": 5656}]}},
                 {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "estimator", "namespace": NAMESPACE},
@@ -66,7 +67,8 @@ class Federation:
                           "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": {
                               "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}):
             self.member.kubectl("apply", "-f", "-", input=document)
-        self.member.kubectl("wait", "--for=condition=Established", "--timeout=20s", "crd/serviceexports.multicluster.x-k8s.io")
+        self.member.kubectl("wait", "--for=condition=Established", "--timeout=20s",
+                            "crd/serviceexports.multicluster.x-k8s.io")
         self.member.kubectl("apply", "-f", ROOT / "manifests" / "optional" / "site-estimator-rbac.yaml")
         self.token = self.member.token_for("kwatt-controller", NAMESPACE)
         self.host.start()
@@ -74,7 +76,8 @@ class Federation:
         self.bed.kubectl("apply", "-f", policies)
         self.bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", policies)
         self.write_kubeconfig("member1", self.kubeconfig())
-        self.host.start_controller("--site-allow", "http://127.0.0.1,http://localhost", "--cluster-set-domain", "set.test")
+        self.host.start_controller("--site-allow", "http://127.0.0.1,http://localhost",
+                                   "--cluster-set-domain", "set.test")
         return self
 
     def stop(self):
@@ -121,11 +124,13 @@ class Federation:
 
 def by_secret(name="member1", secret="member1", via="Proxy", service="estimator", port=5656):
     return {"cluster": {"name": name, "access": "KubeconfigSecret", "kubeconfigSecretRef": {"name": secret}},
-            "estimator": {**ESTIMATOR, "service": {"namespace": NAMESPACE, "name": service, "port": port, "via": via}}}
+            "estimator": {**ESTIMATOR, "service": {"namespace": NAMESPACE, "name": service, "port": port,
+                                                   "via": via}}}
 
 
 def condition(status, kind):
-    return next((c for c in status.get("conditions", []) if c["type"] == kind), {"status": "", "reason": "", "message": ""})
+    none = {"status": "", "reason": "", "message": ""}
+    return next((c for c in status.get("conditions", []) if c["type"] == kind), none)
 
 
 def message(status, site):
@@ -189,7 +194,7 @@ def test_the_members_estimators_are_asked_and_policies_written(members):
     members.inside.watts = 4.0
     # It goes with the recommendation.
     members.api.delete("SiteRecommendation", "web", "default")
-    wait_until(lambda: members.api.find("PropagationPolicy", "web", "default") is None, 60, "the policy to be collected")
+    wait_until(lambda: members.api.find("PropagationPolicy", "web", "default") is None, 60, "its end")
 
 
 def test_without_being_asked_to_nothing_is_written_and_what_is_others_is_left_alone(members):
@@ -202,7 +207,8 @@ def test_without_being_asked_to_nothing_is_written_and_what_is_others_is_left_al
     before = members.api.get("PropagationPolicy", "theirs", "default")
     members.ask("rude", region="two", **ENERGY, propagation={"write": ["PropagationPolicy"], "name": "theirs",
                                                              "resourceSelectors": WEB})
-    status = members.wait_status("rude", lambda s: condition(s, "Propagated").get("reason") == "NotApplied", "the refusal")
+    status = members.wait_status("rude", lambda s: condition(s, "Propagated").get("reason") == "NotApplied",
+                                 "the refusal")
     assert "is not of this recommendation" in condition(status, "Propagated")["message"]
     assert members.api.get("PropagationPolicy", "theirs", "default") == before
     for name in ("silent", "rude"):
@@ -265,13 +271,13 @@ def test_a_kubeconfig_that_reads_our_files_or_is_missing_is_refused(members):
         f"token: {members.token}", "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token"))
     members.add_site("thief", region="secrets", **by_secret(secret="thief"))
     members.add_site("nobody", region="secrets", **by_secret(secret="not-there"))
-    members.add_site("foreign", region="secrets", estimator={**ESTIMATOR, "url": "https://estimator.example.org"})
+    members.add_site("foreign", region="secrets",
+                     estimator={**ESTIMATOR, "url": "https://estimator.example.org"})
     members.ask("secrets", region="secrets", weights=[{"plugin": "EnergyIncrease"}])
-    status = members.wait_status("secrets", lambda s: len(s.get("notes", [])) == 1 and s.get("sitesTotal") == 3, "an answer")
+    status = members.wait_status("secrets", lambda s: s.get("notes") and s.get("sitesTotal") == 3, "an answer")
     assert status["notes"][0].startswith("EnergyIncrease is left out: not known of any site")
     members.api.patch("SiteRecommendation", "secrets", {"spec": {"region": ""}}, "default")  # "near" is known
-    status = members.wait_status("secrets", lambda s: any(x["name"] == "thief" and x.get("scores") for x in s.get("sites", [])),
-                                 "scores")
+    status = members.wait_status("secrets", lambda s: [x for x in s.get("sites", []) if x.get("scores")], "scores")
     assert "the kubeconfig names a file in tokenFile" in message(status, "thief")
     assert f"Secret {NAMESPACE}/not-there" in message(status, "nobody")
     assert "--site-allow estimator.example.org" in message(status, "foreign")
@@ -285,7 +291,8 @@ def test_a_member_is_reached_through_karmadas_aggregated_proxy(members):
     proxy = FakeKarmadaProxy(cert, {"member1": (members.member.port, members.member.ca_file, members.token)})
     try:
         proxy.register(members.bed)
-        members.bed.kubectl("wait", "--for=condition=Available", "--timeout=60s", "apiservice/v1alpha1.cluster.karmada.io")
+        members.bed.kubectl("wait", "--for=condition=Available", "--timeout=60s",
+                            "apiservice/v1alpha1.cluster.karmada.io")
         members.add_site("proxied", region="karmada", capacity={"cpuMillicores": 10**6},
                          cluster={"name": "member1", "access": "KarmadaProxy"},
                          estimator={**ESTIMATOR, "service": {"namespace": NAMESPACE, "name": "estimator"}})
@@ -294,7 +301,8 @@ def test_a_member_is_reached_through_karmadas_aggregated_proxy(members):
         status = members.wait_status("karmada", lambda s: s.get("notes"), "the refusal by RBAC")
         assert "HTTP 403" in status["notes"][0] and proxy.passed == []
         members.bed.kubectl("apply", "-f", ROOT / "manifests" / "optional" / "karmada-rbac.yaml")
-        status = members.wait_status("karmada", lambda s: s.get("sites") and s["sites"][0].get("scores"), "an answer", 40)
+        status = members.wait_status("karmada", lambda s: [x for x in s.get("sites", []) if x.get("scores")],
+                                     "an answer", 40)
         assert status["sites"][0]["scores"][0]["raw"] == 20_000
         assert {(method, name) for method, name, _ in proxy.passed} == {("POST", "member1")}
     finally:
