@@ -16,7 +16,7 @@
 //
 //   An error body:      Status status; decode(body, status); status.is_status()
 //
-// Decodable: EnergyPolicy, NodePower (and their specs and status), Status, and the core kinds Pod,
+// Decodable: EnergyPolicy, NodePower, Site, SiteRecommendation (and their specs and status), Status, and the core kinds Pod,
 // Node, PodDisruptionBudget, PersistentVolumeClaim, PersistentVolume, VolumeAttachment, Lease,
 // Workload, PodTemplateObject, CapacityBuffer, NodeHealthCheck. Items of a list carry no kind:
 // Workload::kind is empty there, the caller knows it.
@@ -30,6 +30,7 @@
 #include "api/interner.hpp"
 #include "api/json_stream.hpp"
 #include "api/node_power.hpp"
+#include "api/site_recommendation.hpp"
 #include "api/status.hpp"
 #include "api/type_info.hpp"
 #include "base/result.hpp"

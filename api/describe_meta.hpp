@@ -72,4 +72,10 @@ struct Describe<LabelSelector> {
                  field<&LabelSelector::match_expressions>("matchExpressions")};
 };
 
+template <>
+struct Describe<SecretReference> {
+  static constexpr std::string_view name = "SecretReference";
+  static constexpr auto fields = std::array{written<&SecretReference::name>("name")};
+};
+
 }  // namespace kwatt::api

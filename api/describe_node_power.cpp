@@ -41,12 +41,6 @@ std::string_view to_string(OperationKind kind) {
 
 // ---- spec: every setting is written.
 template <>
-struct Describe<SecretReference> {
-  static constexpr std::string_view name = "SecretReference";
-  static constexpr auto fields = std::array{written<&SecretReference::name>("name")};
-};
-
-template <>
 struct Describe<BmcSpec> {
   static constexpr std::string_view name = "BmcSpec";
   static constexpr auto fields =

@@ -234,6 +234,17 @@ std::string apply_status(std::string_view api_version, const ObjectMeta& meta,
   out.begin("metadata").text("name", meta.name).text("namespace", meta.namespace_name);
   out.text_unless_empty("resourceVersion", meta.resource_version).end();
   out.key("status").value(type_of<EstimatorStatus>(), &status).end();
+std::string apply_status(const ObjectMeta& meta, const SiteStatus& status) {
+  JsonWriter out;
+  begin_apply(out, "Site", meta.name, meta.resource_version);
+  out.key("status").value(type_of<SiteStatus>(), &status).end();
+  return out.take();
+}
+
+std::string apply_status(const ObjectMeta& meta, const SiteRecommendationStatus& status) {
+  JsonWriter out;
+  begin_apply(out, "SiteRecommendation", meta.name, meta.resource_version);
+  out.key("status").value(type_of<SiteRecommendationStatus>(), &status).end();
   return out.take();
 }
 

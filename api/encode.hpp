@@ -12,6 +12,7 @@
 #include "api/core.hpp"
 #include "api/energy_policy.hpp"
 #include "api/node_power.hpp"
+#include "api/site_recommendation.hpp"
 #include "api/type_info.hpp"
 
 namespace kwatt::api {
@@ -58,6 +59,8 @@ std::string delete_options(const std::string& precondition_uid);
 std::string apply_status(const ObjectMeta& meta, const EnergyPolicyStatus& status);
 // All of the status but `report`, which belongs to the agent.
 std::string apply_status(const ObjectMeta& meta, const NodePowerStatus& status);
+std::string apply_status(const ObjectMeta& meta, const SiteStatus& status);
+std::string apply_status(const ObjectMeta& meta, const SiteRecommendationStatus& status);
 // Only status.report, by the node's agent.
 std::string apply_report(const std::string& node_name, const AgentReport& report);
 

@@ -87,6 +87,11 @@ struct LabelSelector {
   bool operator==(const LabelSelector&) const = default;
 };
 
+struct SecretReference {
+  std::string name;  // in the controller's own namespace
+  bool operator==(const SecretReference&) const = default;
+};
+
 bool matches(const SelectorRequirement& requirement, const StringMap& labels);
 bool matches(const LabelSelector& selector, const StringMap& labels);
 

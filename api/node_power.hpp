@@ -16,11 +16,6 @@ enum class Desired { None, On, Off };
 enum class CapBy { None, BMC, RAPL };
 enum class OperationKind { None, PowerOff, PowerOn, Migrate, SetFrequency, SetCap, Release };
 
-struct SecretReference {
-  std::string name;  // in the controller's own namespace
-  bool operator==(const SecretReference&) const = default;
-};
-
 struct BmcSpec {
   std::string address;  // redfish+https://…, lab+http://…, later ipmi, wol, command, metal3
   SecretReference credentials_secret_ref, ca_secret_ref;

@@ -5,6 +5,7 @@
 #include "api/cron.hpp"
 #include "api/energy_policy.hpp"
 #include "api/problems.hpp"
+#include "api/validate_parts.hpp"
 #include "api/window.hpp"
 #include "api/words.hpp"
 
@@ -37,29 +38,6 @@ bool is_node_amount(std::string_view text) {
 bool is_word(std::string_view text) {
   return !text.empty() && is_letter(text.front()) &&
          std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
-}
-
-void check(const LabelSelector& selector, Problems& out) {
-  out.size("spec.nodeSelector.matchLabels", selector.match_labels.size(), 64);
-  for (const auto& [label, value] : selector.match_labels) {
-    out.length(fmt::format("spec.nodeSelector.matchLabels[{}]", label), value, 63);
-  }
-  out.size("spec.nodeSelector.matchExpressions", selector.match_expressions.size(), 32);
-  for (std::size_t i = 0; i < selector.match_expressions.size(); ++i) {
-    const SelectorRequirement& requirement = selector.match_expressions[i];
-    const std::string path = fmt::format("spec.nodeSelector.matchExpressions[{}]", i);
-    if (requirement.key.empty()) out.add(path + ".key", "name the label that is meant");
-    out.length(path + ".key", requirement.key, 317);
-    out.one_of(path + ".operator", requirement.op, kSelectorOperators);
-    out.size(path + ".values", requirement.values.size(), 64);
-    for (const std::string& value : requirement.values) {
-      out.length(path + ".values", value, 63);
-    }
-    const bool wants_values = requirement.op == "In" || requirement.op == "NotIn";
-    if (wants_values == requirement.values.empty()) {
-      out.add(path, "In and NotIn need values, Exists and DoesNotExist must have none");
-    }
-  }
 }
 
 void check(const PowerOnSpec& on, Problems& out) {
@@ -253,7 +231,7 @@ std::vector<std::string> validate(const EnergyPolicySpec& spec) {
   out.within("spec.priority", spec.priority, -1'000'000, 1'000'000);
   out.at_least("spec.interval", spec.interval, seconds{1});
   out.at_most("spec.interval", spec.interval, hours{1});
-  check(spec.node_selector, out);
+  check_selector(spec.node_selector, "spec.nodeSelector", 32, 64, out);
   check(spec.power_on, out);
   check(spec.power_off, out);
   check(spec.migration, out);

@@ -1,30 +1,11 @@
 // The rules of NodePower: those of crds/nodepowers.yaml once more.
 #include "api/node_power.hpp"
 #include "api/problems.hpp"
+#include "api/validate_parts.hpp"
 #include "api/words.hpp"
 
 namespace kwatt::api {
 namespace {
-
-// A name of a Secret: labels of lower-case letters, digits and "-", separated by dots.
-bool is_object_name(std::string_view text) {
-  bool edge = true;  // at the beginning of a label, or just behind one
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (!plain && (edge || (c != '-' && c != '.'))) return false;
-    edge = c == '.';
-  }
-  return !text.empty() && text.back() != '-' && text.back() != '.' &&
-         text.find("-.") == std::string_view::npos;
-}
-
-void check_secret(const SecretReference& secret, const std::string& path, Problems& out) {
-  out.length(path + ".name", secret.name, 253);
-  if (!secret.name.empty() && !is_object_name(secret.name)) {
-    out.add(path + ".name", "\"{}\" must be the name of a Secret in the controller's namespace",
-            secret.name);
-  }
-}
 
 void check(const BmcSpec& bmc, Problems& out) {
   check_secret(bmc.credentials_secret_ref, "spec.bmc.credentialsSecretRef", out);

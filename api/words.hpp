@@ -27,4 +27,12 @@ inline constexpr std::array<std::string_view, 10> kBudgetReasons{
 inline constexpr std::array<std::string_view, 8> kBmcSchemes{
     "redfish+https", "redfish+http", "ipmi", "wol", "command", "metal3", "lab", "lab+http"};
 
+// Effects of a taint that a SiteRecommendation tolerates; "" is all of them.
+inline constexpr std::array<std::string_view, 4> kToleratedEffects{"", "NoSchedule",
+                                                                   "PreferNoSchedule", "NoExecute"};
+
+// What a SiteRecommendation can weigh beside indicators: placement/sites/ has a plugin for each.
+inline constexpr std::array<std::string_view, 6> kSiteScorers{
+    "NetworkFlow", "ResourceMgmt", "CPUOverload", "Taint", "EnergyIncrease", "Carbon"};
+
 }  // namespace kwatt::api

@@ -70,6 +70,7 @@ void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen) {
   add_exclude_verbs(app, chosen);
   add_suspend_verbs(app, chosen);
   add_wake_test(app, chosen);
+  add_recommend_site(app, chosen);
   add_reasons(app, chosen);
   add_completion(app, chosen);
   add_version(app, chosen);

@@ -14,6 +14,8 @@ namespace kwatt::api {
 // Their tables are in api/, only those of events are here.
 extern template const TypeInfo& type_of<EnergyPolicy>();
 extern template const TypeInfo& type_of<NodePower>();
+extern template const TypeInfo& type_of<Site>();
+extern template const TypeInfo& type_of<SiteRecommendation>();
 
 template <>
 struct Describe<cli::EventSeries> {
@@ -97,6 +99,8 @@ std::string_view noun(const kube::Resource& resource) {
   if (resource.plural == "pods") return "pod";
   if (resource.plural == "nodepowers") return "NodePower";
   if (resource.plural == "energypolicies") return "policy";
+  if (resource.plural == "sites") return "Site";
+  if (resource.plural == "siterecommendations") return "SiteRecommendation";
   return resource.plural;
 }
 
@@ -144,6 +148,8 @@ KWATT_CLI_READ(api::Node)
 KWATT_CLI_READ(api::Pod)
 KWATT_CLI_READ(api::NodePower)
 KWATT_CLI_READ(api::EnergyPolicy)
+KWATT_CLI_READ(api::Site)
+KWATT_CLI_READ(api::SiteRecommendation)
 KWATT_CLI_READ(EventView)
 #undef KWATT_CLI_READ
 

@@ -6,6 +6,7 @@
 #include "api/decode.hpp"
 #include "api/energy_policy.hpp"
 #include "api/node_power.hpp"
+#include "api/site_recommendation.hpp"
 #include "cli/verb.hpp"
 #include "kube/client.hpp"
 

@@ -62,6 +62,7 @@ void add_wake_test(CLI::App& app, Chosen& chosen);
 void add_override_verbs(CLI::App& app, Chosen& chosen);  // wake, hold, release
 void add_exclude_verbs(CLI::App& app, Chosen& chosen);   // exclude, include
 void add_suspend_verbs(CLI::App& app, Chosen& chosen);   // suspend, resume
+void add_recommend_site(CLI::App& app, Chosen& chosen);
 void add_reasons(CLI::App& app, Chosen& chosen);
 void add_completion(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);

@@ -165,6 +165,52 @@ void add_extender(CLI::App& app, ExtenderOptions& extender) {
          "how often the power of every node with more work is predicted", "30s", positive_duration);
   parsed(app, "--prediction-timeout", options.prediction_timeout,
          "how long a predictor may take for one batch", "5s", positive_duration);
+// "vms=/usr/local/bin/vms" or "vms=https://vms.example.org/create" into the map; what is wrong.
+std::string add_hook(const std::string& text, std::map<std::string, std::string>& hooks) {
+  const auto equals = text.find('=');
+  const std::string target = equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (!target.starts_with("http://") && !target.starts_with("https://")) {
+    return add_command(text, hooks);
+  }
+  if (const auto url = net::parse_url(target); !url) return url.error().message;
+  if (equals == 0) return fmt::format("'{}' is not NAME=URL", text);
+  if (!hooks.emplace(text.substr(0, equals), target).second) {
+    return fmt::format("{} is given twice", text.substr(0, equals));
+  }
+  return "";
+}
+
+void add_sites(CLI::App& app, SiteOptions& sites) {
+  app.add_option_function<std::vector<std::string>>(
+         "--site-allow",
+         [&sites](const std::vector<std::string>& texts) {
+           auto list = net::AllowList::parse(texts, net::AllowList::Bare::encrypted);
+           if (!list) throw CLI::ValidationError("--site-allow", list.error().message);
+           sites.allowed = std::move(*list);
+         },
+         "estimators of sites that may be asked directly: addresses, CIDRs and host names, "
+         "separated by commas; with http:// before it where plain HTTP is meant (default: none)")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  app.add_option_function<std::vector<std::string>>(
+         "--site-hook",
+         [&sites](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             const std::string wrong = add_hook(text, sites.hooks);
+             if (!wrong.empty()) throw CLI::ValidationError("--site-hook", wrong);
+           }
+         },
+         "program or URL that starts machines at sites with createHook: NAME; may be repeated")
+      ->type_name("NAME=/PATH|URL")
+      ->expected(1)
+      ->take_all();
+  app.add_flag("--site-metrics", sites.metrics,
+               "ask --prometheus-url what Site objects want to know (spec.metrics)");
+  parsed(app, "--site-metrics-interval", sites.interval, "pause between two readings of a site",
+         "15s", positive_duration);
+  app.add_option("--cluster-set-domain", sites.cluster_set_domain,
+                 "domain of Services that other clusters export (ServiceExport)")
+      ->capture_default_str();
 }
 
 bool loopback(const std::string& host) {
@@ -175,16 +221,19 @@ bool loopback(const std::string& host) {
 void check_prometheus(const PrometheusOptions& prometheus) {
   const bool asks = !prometheus.exporters.empty() || !prometheus.query.empty() ||
                     !prometheus.pressure_query.empty();
+void check_prometheus(const PrometheusOptions& prometheus, bool for_sites) {
+  const bool asks = !prometheus.exporters.empty() || !prometheus.query.empty();
   if (prometheus.url.empty()) {
-    if (asks || !prometheus.token_file.empty()) {
+    if (asks || for_sites || !prometheus.token_file.empty()) {
       throw CLI::ValidationError("--prometheus-url", "is missing: the other options need it");
     }
     return;
   }
-  if (!asks) {
+  if (!asks && !for_sites) {
     throw CLI::ValidationError(
         "--prometheus-url", fmt::format("says where, but not what: give --prometheus-exporter ({}) "
                                         "--prometheus-query or --prometheus-pressure-query",
+                                        "or --prometheus-query or --site-metrics",
                                         fmt::join(exporter_words(), ", ")));
   }
   const auto url = net::parse_url(prometheus.url);
@@ -319,6 +368,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
   add_estimator(app, options);
   add_extender(app, options.extender);
   add_predictions(app, options);
+  add_sites(app, options.sites);
   parsed(app, "--shutdown-grace", options.shutdown_grace,
          "how long running work may take after SIGTERM", "30s", positive_duration);
   parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",
@@ -338,6 +388,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
     }
     check_prometheus(options.prometheus);
     check_extender(options);
+    check_prometheus(options.prometheus, options.sites.metrics);
   } catch (const CLI::ParseError& error) {
     status = app.exit(error);
     return std::nullopt;

@@ -33,6 +33,13 @@ struct ExtenderOptions {
   bool tls = false;            // with the certificate of the ingest server
   std::string client_ca_file;  // callers need a certificate of it; "": nobody is asked for one
   bool bind = false;           // serve /bind
+// Sites (docs/reference/site.md).
+struct SiteOptions {
+  net::AllowList allowed;                    // hosts of estimators; empty: none is asked directly
+  std::map<std::string, std::string> hooks;  // /PATH or URL of createHook, by NAME
+  bool metrics = false;                      // ask Prometheus what Site objects want to know
+  Duration interval = std::chrono::seconds{15};
+  std::string cluster_set_domain = "clusterset.local";
 };
 
 struct Options {
@@ -66,6 +73,7 @@ struct Options {
   std::map<std::string, std::string> bmc_commands;  // programs of command:NAME, by NAME
   PrometheusOptions prometheus;
   ExtenderOptions extender;
+  SiteOptions sites;
   bool metrics_api = false;  // ask metrics.k8s.io for the utilization of nodes
   Duration metrics_api_interval = std::chrono::seconds{15};
   Duration shutdown_grace = std::chrono::seconds{30};

@@ -17,8 +17,10 @@
 #include "controller/informers.hpp"
 #include "controller/other_kinds.hpp"
 #include "controller/prediction_poll.hpp"
+#include "controller/sites.hpp"
 #include "controller/telemetry_sources.hpp"
 #include "kube/credentials.hpp"
+#include "kube/fetch.hpp"
 #include "kube/indexes.hpp"
 #include "kube/lease_election.hpp"
 #include "models/power_curve.hpp"
@@ -33,6 +35,7 @@
 #include "servers/history.hpp"
 #include "servers/ingest.hpp"
 #include "servers/routes.hpp"
+#include "servers/sites.hpp"
 
 namespace kwatt::controller {
 namespace {
@@ -115,6 +118,7 @@ struct Program::Impl {
   std::optional<kube::ControllerLoop> machine_loop;
   std::optional<reconcilers::PolicyPass> pass;
   std::optional<EstimatorService> estimator;
+  std::optional<Sites> sites;
   std::optional<servers::TokenReviewer> reviewer;
   std::optional<servers::AccessReviewer> access;
   // Its thread is ended first of all, its sockets and coroutines last (see ~Impl).
@@ -232,8 +236,9 @@ Result<void> Program::Impl::construct() {
                                  .retry_period = options.retry_period};
   if (auto good = kube::check(lease); !good) return good.error();
 
+  const std::string user_agent = std::string("kwatt-controller/") + KWATT_VERSION;
   client = kube::make_client(executor, *config,
-                             {.user_agent = std::string("kwatt-controller/") + KWATT_VERSION,
+                             {.user_agent = user_agent,
                               .queries_per_second = options.client_qps,
                               .burst = options.client_burst},
                              clock);
@@ -302,6 +307,8 @@ Result<void> Program::Impl::construct() {
       [this](const std::string& node) { machine_loop->enqueue(node); },
       reconcilers::PassOptions{.carbon_grams_per_kwh = options.carbon_grams_per_kwh,
                                .telemetry_problems = [this] { return telemetry_problems(); }});
+  sites.emplace(executor, *client, kube::make_send(executor, *config, user_agent, clock), options,
+                clock, metrics, fence);
   reviewer.emplace(*client, clock);
   access.emplace(*client, clock);
   telemetry_poll.emplace(
@@ -390,6 +397,14 @@ net::Handler Program::Impl::tls_handler() {
          servers::history_handler(
              {.tokens = *reviewer, .access = *access, .history = *history, .clock = clock})});
   }
+  routes.push_back(
+      {servers::kSitesPath, servers::sites_handler({.tokens = *reviewer,
+                                                    .access = *access,
+                                                    .advise =
+                                                        [this](api::SiteRecommendationSpec spec) {
+                                                          return sites->advise(std::move(spec));
+                                                        },
+                                                    .clock = clock})});
   return servers::routes(std::move(routes), std::move(ingest));
 }
 
@@ -549,6 +564,7 @@ net::Task<void> Program::Impl::stop() {
   while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
   co_await estimator->stop(options.shutdown_grace);
+  co_await sites->stop();
   co_await drivers->close();
   events->stop();
   if (!lost) co_await election->release();
@@ -573,6 +589,7 @@ net::Task<int> Program::Impl::run() {
   }
   informers->start(executor);
   other_kinds->start(executor);
+  sites->start(executor);
   asio::co_spawn(executor, events->run(), asio::detached);
   // Filling takes long where the API server does not answer; a stop is not to wait for it.
   const auto filled = co_await (informers->wait_until_ready(kStoresTimeout) || wait_for_end());
@@ -600,6 +617,7 @@ net::Task<int> Program::Impl::run() {
                        log::info("leading");
                        asio::co_spawn(executor, machine_loop->run(), asio::detached);
                        asio::co_spawn(executor, passes(), asio::detached);
+                       sites->lead(executor);
                        informers->stores().nodes.for_each(
                            [this](const auto& node) { machine_loop->enqueue(node->meta.name); });
                      },

@@ -34,7 +34,9 @@ net::Client::TlsSource trusting(const std::string& ca_file) {
   };
 }
 
-telemetry::PrometheusServer server_of(const PrometheusOptions& options) {
+}  // namespace
+
+telemetry::PrometheusServer prometheus_server(const PrometheusOptions& options) {
   telemetry::PrometheusServer server;
   server.url = *net::parse_url(options.url);
   server.labels = options.labels;
@@ -44,8 +46,6 @@ telemetry::PrometheusServer server_of(const PrometheusOptions& options) {
   server.tls = trusting(options.ca_file);
   return server;
 }
-
-}  // namespace
 
 void add_sources(TelemetryPoll& poll, const boost::asio::any_io_executor& executor,
                  const Options& options, kube::Client& client) {
@@ -62,8 +62,8 @@ void add_sources(TelemetryPoll& poll, const boost::asio::any_io_executor& execut
   }
   if (!prometheus.query.empty()) queries.push_back(telemetry::own_query(prometheus.query));
   for (telemetry::PowerQuery& query : queries) {
-    poll.add(telemetry::make_prometheus_source(executor, server_of(prometheus), std::move(query),
-                                               prometheus.interval));
+    poll.add(telemetry::make_prometheus_source(executor, prometheus_server(prometheus),
+                                               std::move(query), prometheus.interval));
   }
 }
 
@@ -76,7 +76,7 @@ std::unique_ptr<telemetry::EnvironmentSource> environment_source(
   if (prometheus.url.empty() || (!temperatures && prometheus.pressure_query.empty())) {
     return nullptr;
   }
-  return std::make_unique<telemetry::EnvironmentSource>(executor, server_of(prometheus),
+  return std::make_unique<telemetry::EnvironmentSource>(executor, prometheus_server(prometheus),
                                                         temperatures, prometheus.pressure_query);
 }
 

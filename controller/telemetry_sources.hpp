@@ -5,6 +5,7 @@
 #include "kube/client.hpp"
 #include "reconcilers/stores.hpp"
 #include "telemetry/environment.hpp"
+#include "telemetry/prometheus_client.hpp"
 
 namespace kwatt::controller {
 
@@ -16,6 +17,9 @@ void add_sources(TelemetryPoll& poll, const boost::asio::any_io_executor& execut
 // nullptr: neither.
 std::unique_ptr<telemetry::EnvironmentSource> environment_source(
     const boost::asio::any_io_executor& executor, const Options& options);
+
+// The server of --prometheus-url, which has been checked.
+telemetry::PrometheusServer prometheus_server(const PrometheusOptions& options);
 
 // The nodes of the cache under all their names.
 std::shared_ptr<const telemetry::NodeDirectory> node_directory(const reconcilers::Stores& stores);

@@ -39,11 +39,15 @@ const Resource& subject_access_reviews();
 const Resource& energy_policies();
 const Resource& node_powers();
 const Resource& estimators();
+const Resource& sites();
+const Resource& site_recommendations();
 // Of others; the API server may not have them.
 const Resource& pod_templates();
 const Resource& capacity_buffers();
 const Resource& node_health_checks();
 const Resource& wao_estimators();
+const Resource& propagation_policies();
+const Resource& override_policies();
 }  // namespace resources
 
 // Constructors, because GCC 12 copies an aggregate's braces inside `co_await f({"", name})` bit by

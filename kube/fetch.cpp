@@ -1,5 +1,7 @@
 #include "kube/fetch.hpp"
 
+#include <algorithm>
+
 #include "kube/credentials.hpp"
 
 namespace kwatt::kube {
@@ -22,7 +24,8 @@ struct Fetcher {
   net::Client http;
 };
 
-net::Task<Result<net::Response>> send(std::shared_ptr<Fetcher> self, net::Request request) {
+net::Task<Result<net::Response>> send(std::shared_ptr<Fetcher> self, net::Request request,
+                                      Duration timeout) {
   if (auto loaded = self->tls.load(); !loaded) co_return loaded.error();
   auto token = self->tokens.current();
   if (!token) co_return token.error();
@@ -31,6 +34,9 @@ net::Task<Result<net::Response>> send(std::shared_ptr<Fetcher> self, net::Reques
   if (!token->empty()) request.headers.set("Authorization", "Bearer " + *token);
   net::Limits limits;
   limits.body_bytes = kBodyBytes;
+  limits.connect = std::min(limits.connect, timeout);
+  limits.header = std::min(limits.header, timeout);
+  limits.total = timeout;
   co_return co_await self->http.send(std::move(request), limits);
 }
 
@@ -39,14 +45,17 @@ net::Task<Result<net::Response>> send(std::shared_ptr<Fetcher> self, net::Reques
 Send make_send(boost::asio::any_io_executor executor, const Config& config, std::string user_agent,
                const Clock& clock) {
   auto self = std::make_shared<Fetcher>(std::move(executor), config, std::move(user_agent), clock);
-  return [self](net::Request request) { return send(self, std::move(request)); };
+  return [self](net::Request request, Duration timeout) {
+    return send(self, std::move(request), timeout);
+  };
 }
 
 Fetch make_fetch(boost::asio::any_io_executor executor, const Config& config,
                  std::string user_agent, const Clock& clock) {
   auto self = std::make_shared<Fetcher>(std::move(executor), config, std::move(user_agent), clock);
   return [self](std::string path_and_query, net::Headers headers) {
-    return send(self, net::Request("GET", std::move(path_and_query), std::move(headers)));
+    return send(self, net::Request("GET", std::move(path_and_query), std::move(headers)),
+                net::Limits{}.total);
   };
 }
 

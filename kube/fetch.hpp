@@ -1,5 +1,5 @@
 #pragma once
-// Any path on the API server, as kubectl's --raw: for services behind its service proxy.
+// Requests to any path on the API server, as kubectl's --raw: for services behind its service proxy.
 #include <functional>
 #include <string>
 
@@ -15,10 +15,11 @@ namespace kwatt::kube {
 using Fetch =
     std::function<net::Task<Result<net::Response>>(std::string path_and_query, net::Headers)>;
 
-// The same with any method and a body; the request's own headers are kept.
-using Send = std::function<net::Task<Result<net::Response>>(net::Request)>;
+// The same for any method and body; the request's target is a path and query of the API server.
+// Answers of up to 32 MiB, within `timeout`.
+using Send = std::function<net::Task<Result<net::Response>>(net::Request, Duration timeout)>;
 
-// `clock` outlives the results; use them from one executor only.
+// `clock` outlives the result; use it from one executor only.
 Send make_send(boost::asio::any_io_executor executor, const Config& config, std::string user_agent,
                const Clock& clock);
 Fetch make_fetch(boost::asio::any_io_executor executor, const Config& config,

@@ -7,8 +7,17 @@
 
 namespace kwatt::servers {
 
-Result<void> read_access_review(std::string_view json, const Caller& caller,
-                                std::string_view path) {
+namespace {
+
+// The ClusterRole of manifests/ that gives the right to a path of ours.
+std::string_view role_for(std::string_view path) {
+  return path.starts_with("/apis/sites/") ? "kwatt-site-recommender" : "kwatt-history-reader";
+}
+
+}  // namespace
+
+Result<void> read_access_review(std::string_view json, const Caller& caller, std::string_view path,
+                                std::string_view verb) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) {
@@ -25,8 +34,8 @@ Result<void> read_access_review(std::string_view json, const Caller& caller,
   if (is_true("allowed") && !is_true("denied")) return {};
   const auto reason = status->value.FindMember("reason");
   return fail(ErrorCode::forbidden,
-              fmt::format("{} may not get {}: bind it to the ClusterRole kwatt-history-reader",
-                          caller.user, path),
+              fmt::format("{} may not {} {}: bind it to the ClusterRole {}", caller.user, verb,
+                          path, role_for(path)),
               reason != status->value.MemberEnd() && reason->value.IsString()
                   ? std::string(reason->value.GetString(), reason->value.GetStringLength())
                   : "");
@@ -54,7 +63,7 @@ kube::Task<Result<void>> AccessReviewer::review(Caller caller, std::string path,
       .set({"spec", "nonResourceAttributes", "verb"}, verb);
   auto reply = co_await client_.create(kube::resources::subject_access_reviews(), "", body.text());
   if (!reply) co_return not_reviewed(reply.error(), "SubjectAccessReview");
-  Result<void> answer = read_access_review(*reply, caller, path);
+  Result<void> answer = read_access_review(*reply, caller, path, verb);
   if (!answer && answer.error().code != ErrorCode::forbidden) co_return answer;
   if (entries_.size() >= limit_) entries_.clear();
   entries_.insert_or_assign(key, Entry{answer, clock_.monotonic() + keep_});

@@ -32,6 +32,7 @@ class AccessReviewer {
 };
 
 // The answer of a SubjectAccessReview. Errors: forbidden, parse. Pure.
-Result<void> read_access_review(std::string_view json, const Caller& caller, std::string_view path);
+Result<void> read_access_review(std::string_view json, const Caller& caller, std::string_view path,
+                                std::string_view verb = "get");
 
 }  // namespace kwatt::servers

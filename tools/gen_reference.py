@@ -18,7 +18,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-KINDS = {"EnergyPolicy": "energypolicy.md", "NodePower": "nodepower.md", "Estimator": "estimator.md"}
+KINDS = {"EnergyPolicy": "energypolicy.md", "NodePower": "nodepower.md", "Estimator": "estimator.md", "Site": "site.md",
+         "SiteRecommendation": "siterecommendation.md"}
 PROGRAMS = {"kwatt-controller": "controller-options.md", "kwatt-agent": "agent-options.md"}
 PLUGIN, PLUGIN_PAGE = "kubectl-kwatt", "kubectl-kwatt.md"
 

@@ -13,7 +13,7 @@ from bed.client import path_of
 def bed():
     with Bed(kwok=False, scheduler=False, controller_manager=False) as running:
         running.kubectl("apply", "-f", str(ROOT / "crds"))
-        for kind in ("EnergyPolicy", "NodePower"):  # Established comes a moment before the API serves the kind
+        for kind in ("EnergyPolicy", "NodePower", "Site", "SiteRecommendation"):  # Established comes a moment before the API serves the kind
             wait_until(lambda: _served(running, kind), 30, f"{kind} to be served")
         yield running
 

@@ -11,6 +11,7 @@
 #include "api/energy_policy.hpp"
 #include "api/estimator.hpp"
 #include "api/node_power.hpp"
+#include "api/site_recommendation.hpp"
 #include "api/words.hpp"
 #include "test/support/source_dir.hpp"
 
@@ -94,8 +95,12 @@ const std::map<std::string, std::set<std::string>> kClosedStrings = [] {
   const auto set = [](const auto& words) {
     return std::set<std::string>(words.begin(), words.end());
   };
-  auto governors = set(kGovernors);
-  governors.insert("");
+  const auto set_with_none = [&](const auto& words) {
+    auto out = set(words);
+    out.insert("");
+    return out;
+  };
+  const auto governors = set_with_none(kGovernors);
   return std::map<std::string, std::set<std::string>>{
       {"spec.dvfs.low.governor", governors},
       {"spec.dvfs.high.governor", governors},
@@ -105,6 +110,10 @@ const std::map<std::string, std::set<std::string>> kClosedStrings = [] {
       {"spec.nodeConfigOverrides[].nodeMonitor.agents[].type", set(kAgentTypes)},
       {"spec.defaultNodeConfig.powerConsumptionPredictor.type", set(kPredictorTypes)},
       {"spec.nodeConfigOverrides[].powerConsumptionPredictor.type", set(kPredictorTypes)},
+      {"spec.siteSelector.matchExpressions[].operator", set(kSelectorOperators)},
+      {"spec.affinity.siteSelector.matchExpressions[].operator", set(kSelectorOperators)},
+      {"spec.tolerations[].effect", set(kToleratedEffects)},
+      {"spec.weights[].plugin", set_with_none(kSiteScorers)},
       {"status.conditions[].status", {"True", "False", "Unknown"}}};
 }();
 
@@ -258,6 +267,25 @@ TEST_CASE("the Estimator of WAO's group has the same fields as ours, and forbids
     CAPTURE(rule);
     CHECK(spec.str().find(rule) == std::string::npos);
   }
+TEST_CASE("Site's C++ types and its CRD agree in every field, type, default and word") {
+  const YAML::Node properties = load("sites.yaml")["schema"]["openAPIV3Schema"]["properties"];
+  SiteSpec spec;
+  SiteStatus status;
+  Walk walk;
+  walk.compare(properties["spec"], type_of<SiteSpec>(), &spec, "spec");
+  walk.compare(properties["status"], type_of<SiteStatus>(), &status, "status");
+  CHECK(walk.fields() > 75);
+}
+
+TEST_CASE("SiteRecommendation's C++ types and its CRD agree in every field and default") {
+  const YAML::Node properties =
+      load("siterecommendations.yaml")["schema"]["openAPIV3Schema"]["properties"];
+  SiteRecommendationSpec spec;
+  SiteRecommendationStatus status;
+  Walk walk;
+  walk.compare(properties["spec"], type_of<SiteRecommendationSpec>(), &spec, "spec");
+  walk.compare(properties["status"], type_of<SiteRecommendationStatus>(), &status, "status");
+  CHECK(walk.fields() > 100);
 }
 
 TEST_CASE("kubectl get shows the documented columns, from fields that exist") {
@@ -279,6 +307,14 @@ TEST_CASE("kubectl get shows the documented columns, from fields that exist") {
        type_of<Estimator>(),
        {"NODES", "USABLE", "WATTS", "READY", "AGE"},
        {"REASON"}}};
+      {"sites.yaml",
+       type_of<Site>(),
+       {"REGION", "ISP", "KIND", "AVAILABLE", "CPU-LOAD", "FREE-MBPS", "READY", "AGE"},
+       {"CLUSTER", "ZONE", "REASON"}},
+      {"siterecommendations.yaml",
+       type_of<SiteRecommendation>(),
+       {"ACTION", "SITE", "TOTAL", "FIT", "EXCLUDED", "READY", "AGE"},
+       {"MACHINE", "REASON"}}};
   for (const Case& c : cases) {
     CAPTURE(c.file);
     std::vector<std::string> normal;

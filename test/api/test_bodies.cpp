@@ -103,6 +103,16 @@ TEST_CASE("golden: the agent's part of the status of a machine") {
   check_golden("nodepower-report.json", apply_report("golden", filled<NodePowerStatus>().report));
 }
 
+TEST_CASE("golden: the whole status of a site and of a recommendation") {
+  auto site = filled<SiteStatus>();
+  site.conditions[0].status = "True";
+  site.conditions[0].reason = "Golden";
+  check_golden("site-status.json", apply_status(named("golden"), site));
+  auto recommendation = filled<SiteRecommendationStatus>();
+  recommendation.conditions = site.conditions;
+  check_golden("siterecommendation-status.json", apply_status(named("golden"), recommendation));
+}
+
 TEST_CASE("golden: whole objects, as they are created") {
   EnergyPolicy policy;
   policy.meta = named("golden-whole");
@@ -116,6 +126,26 @@ TEST_CASE("golden: whole objects, as they are created") {
   machine.meta = named("golden-whole");
   machine.spec.model.curve_milliwatts = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   check_golden("nodepower.json", encode(machine));
+  Site site;
+  site.meta = named("golden-whole");
+  site.spec.region = "eu";
+  site.spec.partition_labels = {{"row", "7"}};
+  site.spec.taints = {{"maintenance", "", TaintEffect::PreferNoSchedule}};
+  site.spec.indicators = {{"cost", 3}};
+  site.spec.metrics = {{SiteMetricValue::BandwidthUsedMbps, "sum(rate(x[1m]))"}};
+  site.spec.cluster = {"member1", ClusterAccess::KarmadaProxy, {}};
+  site.spec.estimator = {
+      "kwatt-system", "pc", "", {"kwatt-system", "estimator", 5656, ServiceAccess::Proxy}, {}};
+  check_golden("site.json", encode(site));
+  SiteRecommendation recommendation;
+  recommendation.meta = named("golden-whole");
+  recommendation.spec.bandwidth = {{"uplink", 10}};
+  recommendation.spec.tolerations = {{"", TolerationOperator::Exists, "", "NoSchedule"}};
+  recommendation.spec.affinity.sites = {"golden-whole"};
+  recommendation.spec.weights = {{"", "cost", 10, Prefer::Low}};
+  recommendation.spec.propagation = {{PropagationWrite::OverridePolicy}, "web", {}};
+  recommendation.spec.propagation.resource_selectors = {{"apps/v1", "Deployment", "web"}};
+  check_golden("siterecommendation.json", encode(recommendation));
 }
 
 TEST_CASE("golden: what we write to Kubernetes' own kinds") {

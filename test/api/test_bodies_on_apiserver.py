@@ -30,16 +30,31 @@ def golden(bed):
         bed.api.request("DELETE", path_of(kind, "golden"))
 
 
-@pytest.mark.parametrize("kind, name", [("EnergyPolicy", "energypolicy.json"), ("NodePower", "nodepower.json")])
+@pytest.mark.parametrize("kind, name", [("EnergyPolicy", "energypolicy.json"), ("NodePower", "nodepower.json"),
+                                        ("Site", "site.json"), ("SiteRecommendation", "siterecommendation.json")])
 def test_a_whole_object_is_stored_as_written(bed, kind, name):
     wanted = body(name)
-    stored = bed.api.request("POST", path_of(kind) + "?dryRun=All&fieldValidation=Strict", wanted)
+    stored = bed.api.request("POST", path_of(kind, namespace="default") + "?dryRun=All&fieldValidation=Strict", wanted)
     assert stored["spec"] == wanted["spec"]  # every setting is written, so no default is filled in
 
 
 def test_the_status_of_a_policy_is_stored_as_written(bed, golden):
     stored = apply_status(bed, "EnergyPolicy", "energypolicy-status.json", "kwatt-controller-status")
     assert stored["status"] == body("energypolicy-status.json")["status"]
+
+
+@pytest.mark.parametrize("kind, name", [("Site", "site-status.json"),
+                                        ("SiteRecommendation", "siterecommendation-status.json")])
+def test_the_status_of_a_site_and_of_a_recommendation_is_stored_as_written(bed, kind, name):
+    bed.api.request("POST", path_of(kind, namespace="default"),
+                    {"apiVersion": "kwatt.dev/v1alpha1", "kind": kind, "metadata": {"name": "golden"}})
+    try:
+        path = path_of(kind, "golden", "default", "status") + "?fieldManager=kwatt-controller-status&force=true" \
+            "&fieldValidation=Strict"
+        stored = bed.api.request("PATCH", path, (GOLDEN / name).read_bytes(), "application/apply-patch+yaml")
+        assert stored["status"] == body(name)["status"]
+    finally:
+        bed.api.request("DELETE", path_of(kind, "golden", "default"))
 
 
 def test_controller_and_agent_each_own_their_part_of_a_machine(bed, golden):

@@ -13,7 +13,8 @@ from bed.client import path_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "test" / "golden" / "policies"
-KINDS = {"energypolicies.yaml": "EnergyPolicy", "nodepowers.yaml": "NodePower"}
+KINDS = {"energypolicies.yaml": "EnergyPolicy", "nodepowers.yaml": "NodePower", "sites.yaml": "Site",
+         "siterecommendations.yaml": "SiteRecommendation"}
 
 pytestmark = pytest.mark.xdist_group("crds")  # one control plane for these files
 
@@ -30,7 +31,7 @@ def cases():
 def create(bed, kind, name, spec, dry_run=True):
     body = {"apiVersion": "kwatt.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
     query = "?fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
-    return bed.api.request("POST", path_of(kind) + query, body)
+    return bed.api.request("POST", path_of(kind, namespace="default") + query, body)
 
 
 @pytest.mark.parametrize("kind, case", cases())
@@ -47,7 +48,7 @@ def test_the_api_server_judges_as_the_table_says(bed, kind, case):
 
 
 def test_the_schemas_are_structural_and_their_names_accepted(bed):
-    for name in ("energypolicies", "nodepowers"):
+    for name in ("energypolicies", "nodepowers", "sites", "siterecommendations"):
         crd = bed.kubectl_json("get", f"crd/{name}.kwatt.dev")
         conditions = {c["type"]: c["status"] for c in crd["status"]["conditions"]}
         assert conditions.get("Established") == "True" and conditions.get("NamesAccepted") == "True"
@@ -90,23 +91,39 @@ STATUS = {
         "decision": {"desired": "Off", "reason": "Idle", "since": "2026-11-20T21:44:03Z"},
         "report": {"governor": "powersave", "effectiveCapWatts": 150},
         "bmc": {"powerLimit": True, "effectiveCapWatts": 160}},
+    "Site": {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Reconciled", "message": "all well"}],
+        "free": {"cpuMillicores": 1000, "memoryMebibytes": 5, "gpus": 0, "ips": 3},
+        "freeBandwidthMbps": 900, "cpuLoadPercent": 42},
+    "SiteRecommendation": {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Recommended", "message": "d is best"}],
+        "site": "d", "total": 220, "sitesTotal": 3, "excludedTotal": 2,
+        "sites": [{"name": "d", "total": 220, "recommended": True, "affinity": True,
+                   "scores": [{"name": "Indicator/X", "raw": 2, "normalized": 2, "weight": 10, "weighted": 20}]}],
+        "excluded": [{"name": "c", "plugin": "Taint", "reason": "tainted", "totalIfTolerated": 330}],
+        "machines": [{"site": "d", "phase": "Started", "machineID": "vm-7"}]},
 }
 HEADERS = {
     "EnergyPolicy": ["NAME", "MODE", "NODES", "OFF", "SLOW", "CAPPED", "WATTS", "SAVED", "READY", "AGE", "REASON",
                      "LAST-ACTION"],
     "NodePower": ["NAME", "STATE", "WATTS", "GOVERNOR", "CAP", "BMC-CAP", "DECISION", "REASON", "SINCE"],
+    "Site": ["NAME", "REGION", "ISP", "KIND", "AVAILABLE", "CPU-LOAD", "FREE-MBPS", "READY", "AGE", "CLUSTER", "ZONE",
+             "REASON"],
+    "SiteRecommendation": ["NAME", "ACTION", "SITE", "TOTAL", "FIT", "EXCLUDED", "READY", "AGE", "MACHINE", "REASON"],
 }
 SHOWN = {
     "EnergyPolicy": ["columns", "Recommend", "10", "3", "2", "1", "1234", "567", "True", None, "Reconciled",
                      "node3 is off"],
     "NodePower": ["columns", "Off", "5", "powersave", "150", "160", "Off", "Idle", None],
+    "Site": ["columns", "", "", "Edge", "true", "42", "900", "True", None, "", "", "Reconciled"],
+    "SiteRecommendation": ["columns", "Recommend", "d", "220", "3", "2", "True", None, "vm-7", "Recommended"],
 }
 
 
 @pytest.mark.parametrize("kind", KINDS.values())
 def test_kubectl_get_shows_the_columns_and_nothing_of_the_status_is_pruned(bed, kind):
     create(bed, kind, "columns", {}, dry_run=False)
-    path = path_of(kind, "columns", None, "status") + "?fieldManager=test&force=true&fieldValidation=Strict"
+    path = path_of(kind, "columns", "default", "status") + "?fieldManager=test&force=true&fieldValidation=Strict"
     body = {"apiVersion": "kwatt.dev/v1alpha1", "kind": kind, "metadata": {"name": "columns"}, "status": STATUS[kind]}
     stored = bed.api.request("PATCH", path, json.dumps(body).encode(), "application/apply-patch+yaml")
     assert stored["status"] == STATUS[kind]
@@ -120,9 +137,20 @@ def test_kubectl_get_shows_the_columns_and_nothing_of_the_status_is_pruned(bed, 
 def test_short_names_and_the_category_work(bed):
     create(bed, "EnergyPolicy", "short", {}, dry_run=False)
     create(bed, "NodePower", "short", {}, dry_run=False)
-    names = bed.kubectl("get", "enp,npw", "-o", "name").split()
-    assert {"energypolicy.kwatt.dev/short", "nodepower.kwatt.dev/short"} <= set(names)
+    create(bed, "Site", "short", {}, dry_run=False)
+    create(bed, "SiteRecommendation", "short", {}, dry_run=False)
+    names = bed.kubectl("get", "enp,npw,sit,srec", "-o", "name").split()
+    assert {f"{kind}.kwatt.dev/short" for kind in ("energypolicy", "nodepower", "site", "siterecommendation")} <= set(names)
     assert set(names) <= set(bed.kubectl("get", "energy", "-o", "name").split())
+
+
+def test_a_recommendation_that_starts_machines_is_not_changed_afterwards(bed):
+    create(bed, "SiteRecommendation", "creates", {"region": "a"}, dry_run=False)
+    bed.api.patch("SiteRecommendation", "creates", {"spec": {"region": "b"}}, "default")
+    bed.api.patch("SiteRecommendation", "creates", {"spec": {"action": "Create"}}, "default")
+    with pytest.raises(ApiError, match="is not changed afterwards"):
+        bed.api.patch("SiteRecommendation", "creates", {"spec": {"region": "c"}}, "default")
+    bed.api.patch("SiteRecommendation", "creates", {"metadata": {"labels": {"may": "change"}}}, "default")
 
 
 def test_kubectl_explain_says_what_a_setting_means(bed):

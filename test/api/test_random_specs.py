@@ -16,7 +16,8 @@ from bed.client import path_of
 
 ROOT = Path(__file__).resolve().parents[2]
 JUDGE = ROOT / "build" / os.environ.get("KWATT_PRESET", "dev") / "bin" / "judge-specs"
-CRDS = {"EnergyPolicy": "energypolicies.yaml", "NodePower": "nodepowers.yaml"}
+CRDS = {"EnergyPolicy": "energypolicies.yaml", "NodePower": "nodepowers.yaml", "Site": "sites.yaml",
+        "SiteRecommendation": "siterecommendations.yaml"}
 ONLY_IN_CPP = ("is no cron schedule", "there is no time zone")  # what CEL cannot check
 
 pytestmark = pytest.mark.xdist_group("crds")
@@ -32,7 +33,7 @@ TEXTS = ["", "x", "Spread", "EnergyAware", "spread-it", "1a", "Aé", "é", "3", 
          "0  22\t* * *", "0 22 * * *\n", "75 * * * *", "UTC", "Europe/Berlin", "Mars/Base", "powersave", "performance",
          "balance_power", "255", "256", "Idle", "Whim", "In", "Exists", "Gt", "a" * 63, "a" * 64, "é" * 40, "é" * 64,
          "a" * 254, "a" * 600, "bmc-1", "bmc.ca", "bmc..ca", "Bmc", "bmc-", "a-.b", "redfish+https://10.0.0.1/x",
-         "redfish+https:", "lab://h", "wol:aa:bb", "ipmi://h x", "ipmi://h\n", "http://x", "true", 1, True]
+         "redfish+https:", "lab://h", "wol:aa:bb", "ipmi://h x", "ipmi://h\n", "http://x", "https://h/p?q", "true", 1, True]
 
 
 def value(rng, schema, depth=0):
@@ -65,14 +66,15 @@ def value(rng, schema, depth=0):
 def verdict_of_api_server(bed, kind, spec):
     body = {"apiVersion": "kwatt.dev/v1alpha1", "kind": kind, "metadata": {"name": "case"}, "spec": spec}
     try:
-        bed.api.request("POST", path_of(kind) + "?dryRun=All", body)
+        bed.api.request("POST", path_of(kind, namespace="default") + "?dryRun=All", body)
         return "ok"
     except ApiError as error:
         assert error.status == 422, error
         return str(error)
 
 
-@pytest.mark.parametrize("kind, count", [("EnergyPolicy", 1000), ("NodePower", 500)])
+@pytest.mark.parametrize("kind, count", [("EnergyPolicy", 1000), ("NodePower", 500), ("Site", 700),
+                                         ("SiteRecommendation", 700)])
 def test_both_sides_judge_random_specs_alike(bed, kind, count):
     assert JUDGE.exists(), f"{JUDGE} does not exist: run ./dev build first"
     crd = yaml.safe_load((ROOT / "crds" / CRDS[kind]).read_text())

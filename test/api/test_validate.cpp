@@ -53,6 +53,14 @@ TEST_CASE("a NodePower is refused for the right reason, or accepted") {
   run<NodePower>("nodepowers.yaml");
 }
 
+TEST_CASE("a Site is refused for the right reason, or accepted") {
+  run<Site>("sites.yaml");
+}
+
+TEST_CASE("a SiteRecommendation is refused for the right reason, or accepted") {
+  run<SiteRecommendation>("siterecommendations.yaml");
+}
+
 TEST_CASE("all that is wrong is said at once") {
   EnergyPolicySpec spec;
   spec.interval = Duration{0};

@@ -34,6 +34,8 @@ KINDS = {
     "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
     "EnergyPolicy": ("/apis/kwatt.dev/v1alpha1", "energypolicies", False),
     "NodePower": ("/apis/kwatt.dev/v1alpha1", "nodepowers", False),
+    "Site": ("/apis/kwatt.dev/v1alpha1", "sites", False),
+    "SiteRecommendation": ("/apis/kwatt.dev/v1alpha1", "siterecommendations", True),
 }
 
 

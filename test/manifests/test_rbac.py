@@ -29,6 +29,10 @@ ELSEWHERE = {
         # Asks whether a caller may read the history.
         Right("*", "authorization.k8s.io", "subjectaccessreviews", "create"):
             ("test/e2e/test_telemetry.py", "the_history_is_for_those_who_may_read_it"),
+        # Answers to SiteRecommendations, and what was measured of Sites.
+        **{Right("*", "kwatt.dev", f"{resource}/status", "patch"):
+           ("test/reconcilers/test_sites_on_bed.py", "test_the_worked_case_comes_out_exactly")
+           for resource in ("sites", "siterecommendations")},
         # Kinds of other projects, whose CRDs are not there in this run.
         **{Right("*", group, resource, verb): ("test/e2e/test_guards_others.py", "buffers_of_others_hold_machines")
            for group, resource in (("autoscaling.x-k8s.io", "capacitybuffers"), ("", "podtemplates"),
