@@ -234,6 +234,9 @@ std::string apply_status(std::string_view api_version, const ObjectMeta& meta,
   out.begin("metadata").text("name", meta.name).text("namespace", meta.namespace_name);
   out.text_unless_empty("resourceVersion", meta.resource_version).end();
   out.key("status").value(type_of<EstimatorStatus>(), &status).end();
+  return out.take();
+}
+
 std::string apply_status(const ObjectMeta& meta, const SiteStatus& status) {
   JsonWriter out;
   begin_apply(out, "Site", meta.name, meta.resource_version);

@@ -130,6 +130,8 @@ void add_estimator(CLI::App& app, Options& options) {
       "--estimator-api-key-file", options.estimator_api_key_file,
       "file of the keys that callers must send in X-API-KEY, one a line (default: none is "
       "asked for)");
+}
+
 void add_predictions(CLI::App& app, Options& options) {
   app.add_option_function<std::vector<std::string>>(
          "--endpoint-allow",
@@ -138,11 +140,15 @@ void add_predictions(CLI::App& app, Options& options) {
            if (!list) throw CLI::ValidationError("--endpoint-allow", list.error().message);
            options.endpoint_allow = std::move(*list);
          },
-         "hosts of power predictors and sensors that objects may name: addresses, CIDRs and host "
-         "names, separated by commas; http and https unless one of them is put before it (default: "
+         "predictors and sensors that nodes and Estimators may name: addresses, CIDRs and host "
+         "names, separated by commas; with https:// before it where only TLS is meant (default: "
          "none)")
       ->type_name("TEXT")
       ->allow_extra_args(false);
+  parsed(app, "--prediction-interval", options.prediction_interval,
+         "how often the power of every node with more work is predicted", "30s", positive_duration);
+  parsed(app, "--prediction-timeout", options.prediction_timeout,
+         "how long a predictor may take for one batch", "5s", positive_duration);
 }
 
 void add_extender(CLI::App& app, ExtenderOptions& extender) {
@@ -156,15 +162,8 @@ void add_extender(CLI::App& app, ExtenderOptions& extender) {
   app.add_flag("--extender-bind", extender.bind,
                "serve /bind: restore a slow or capped node, then bind; who calls binds with this "
                "controller's rights, so callers must have certificates or be on this machine");
-         "predictors and sensors that nodes and Estimators may name: addresses, CIDRs and host "
-         "names, separated by commas; with https:// before it where only TLS is meant (default: "
-         "none)")
-      ->type_name("TEXT")
-      ->allow_extra_args(false);
-  parsed(app, "--prediction-interval", options.prediction_interval,
-         "how often the power of every node with more work is predicted", "30s", positive_duration);
-  parsed(app, "--prediction-timeout", options.prediction_timeout,
-         "how long a predictor may take for one batch", "5s", positive_duration);
+}
+
 // "vms=/usr/local/bin/vms" or "vms=https://vms.example.org/create" into the map; what is wrong.
 std::string add_hook(const std::string& text, std::map<std::string, std::string>& hooks) {
   const auto equals = text.find('=');
@@ -218,11 +217,9 @@ bool loopback(const std::string& host) {
 }
 
 // Throws what CLI11 prints.
-void check_prometheus(const PrometheusOptions& prometheus) {
+void check_prometheus(const PrometheusOptions& prometheus, bool for_sites) {
   const bool asks = !prometheus.exporters.empty() || !prometheus.query.empty() ||
                     !prometheus.pressure_query.empty();
-void check_prometheus(const PrometheusOptions& prometheus, bool for_sites) {
-  const bool asks = !prometheus.exporters.empty() || !prometheus.query.empty();
   if (prometheus.url.empty()) {
     if (asks || for_sites || !prometheus.token_file.empty()) {
       throw CLI::ValidationError("--prometheus-url", "is missing: the other options need it");
@@ -231,10 +228,10 @@ void check_prometheus(const PrometheusOptions& prometheus, bool for_sites) {
   }
   if (!asks && !for_sites) {
     throw CLI::ValidationError(
-        "--prometheus-url", fmt::format("says where, but not what: give --prometheus-exporter ({}) "
-                                        "--prometheus-query or --prometheus-pressure-query",
-                                        "or --prometheus-query or --site-metrics",
-                                        fmt::join(exporter_words(), ", ")));
+        "--prometheus-url",
+        fmt::format("says where, but not what: give --prometheus-exporter ({}), "
+                    "--prometheus-query, --prometheus-pressure-query or --site-metrics",
+                    fmt::join(exporter_words(), ", ")));
   }
   const auto url = net::parse_url(prometheus.url);
   if (!url) throw CLI::ValidationError("--prometheus-url", url.error().message);
@@ -386,7 +383,6 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
     if (!options.estimator_api_key_file.empty() && !options.estimator) {
       throw CLI::ValidationError("--estimator-api-key-file", "needs --estimator-address");
     }
-    check_prometheus(options.prometheus);
     check_extender(options);
     check_prometheus(options.prometheus, options.sites.metrics);
   } catch (const CLI::ParseError& error) {

@@ -33,6 +33,8 @@ struct ExtenderOptions {
   bool tls = false;            // with the certificate of the ingest server
   std::string client_ca_file;  // callers need a certificate of it; "": nobody is asked for one
   bool bind = false;           // serve /bind
+};
+
 // Sites (docs/reference/site.md).
 struct SiteOptions {
   net::AllowList allowed;                    // hosts of estimators; empty: none is asked directly
@@ -51,7 +53,6 @@ struct Options {
   Address ingest{"0.0.0.0", 8443};
   std::optional<Address> estimator;         // plain HTTP; nullopt: not served
   std::string estimator_api_key_file;       // "": no key is asked for
-  net::AllowList endpoint_allow;            // hosts of predictors and agents; empty: none is asked
   std::string tls_cert_file, tls_key_file;  // of the ingest server; both or none (then it is off)
   std::string lease_name = "kwatt-controller";
   Duration lease_duration = std::chrono::seconds{15};

@@ -15,6 +15,7 @@
 #include "controller/extender_service.hpp"
 #include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
+#include "controller/node_power_knowledge.hpp"
 #include "controller/other_kinds.hpp"
 #include "controller/prediction_poll.hpp"
 #include "controller/sites.hpp"
@@ -148,7 +149,7 @@ struct Program::Impl {
     return model.specified ? std::optional{model.curve.maximum()} : std::nullopt;
   }
 
-  // Its own curve, or that of a usual machine of its size.
+  // What its meter has taught, else its own curve, or that of a usual machine of its size.
   telemetry::LocalPower power_of(const std::string& node) {
     const auto object = view->node(node);
     if (object == nullptr) return {};
@@ -156,9 +157,8 @@ struct Program::Impl {
     const api::PowerModelSpec none;
     const auto model =
         models::model_of(machine ? machine->spec.model : none, object->allocatable.cpu);
-    return [curve = model.curve](const telemetry::PredictionPoint& point) -> Result<Milliwatts> {
-      return curve.at(Permille{static_cast<std::int64_t>(point.cpu_usage() * 1000 + 0.5)});
-    };
+    reconcilers::ClusterView::Knowledge known = view->knowledge(node);
+    return own_power(model.curve, std::move(known.learned), known.state);
   }
 
   // A pod that comes to such a node brings its full speed back.
@@ -166,6 +166,8 @@ struct Program::Impl {
     const auto node = view->stores().nodes.get(name);
     return node != nullptr && (node->meta.labels.get(planner::names::kLabelFrequency) == "low" ||
                                node->meta.labels.get(planner::names::kLabelCapped) == "true");
+  }
+
   // Whose power is to be predicted.
   std::vector<std::string> node_names() const {
     std::vector<std::string> names;
@@ -315,6 +317,17 @@ Result<void> Program::Impl::construct() {
       *samples, clock, metrics, [this] { return node_directory(informers->stores()); },
       [this](const std::string& node) { return machine_maximum(node); });
   add_sources(*telemetry_poll, executor, options, *client);
+  PredictionOptions predictions;
+  predictions.interval = options.prediction_interval;
+  predictions.predictors.allowed = options.endpoint_allow;
+  predictions.predictors.timeout = options.prediction_timeout;
+  prediction_poll.emplace(
+      executor, std::move(predictions), [this] { return node_names(); },
+      [this](const std::string& name) { return prediction_subject(name); }, clock, metrics);
+  if (auto source = environment_source(executor, options)) {
+    prediction_poll->use(std::move(source), [this] { return node_directory(informers->stores()); });
+  }
+  view->watch(prediction_poll->environment());
   estimator.emplace(EstimatorServiceDependencies{
                         .executor = executor,
                         .client = *client,
@@ -341,7 +354,7 @@ Result<void> Program::Impl::construct_extender() {
         extender->publish(std::move(table));
       },
       reconcilers::PlacementOptions{.enrich = [this](placement::NodeInfo& node) {
-        if (options.carbon_grams_per_kwh > 0) node.grams_per_kwh = options.carbon_grams_per_kwh;
+        add_knowledge(node, *prediction_poll, options.carbon_grams_per_kwh, clock.now());
       }});
   ExtenderService::Bind bind;
   if (options.extender.bind) {
@@ -353,17 +366,6 @@ Result<void> Program::Impl::construct_extender() {
   extender.emplace(options.extender,
                    std::make_shared<const placement::NodeFramework>(std::move(*framework)), metrics,
                    clock, context.get_executor(), std::move(bind));
-  PredictionOptions predictions;
-  predictions.interval = options.prediction_interval;
-  predictions.predictors.allowed = options.endpoint_allow;
-  predictions.predictors.timeout = options.prediction_timeout;
-  prediction_poll.emplace(
-      executor, std::move(predictions), [this] { return node_names(); },
-      [this](const std::string& name) { return prediction_subject(name); }, clock, metrics);
-  if (auto source = environment_source(executor, options)) {
-    prediction_poll->use(std::move(source), [this] { return node_directory(informers->stores()); });
-  }
-  view->watch(prediction_poll->environment());
   return {};
 }
 

@@ -92,5 +92,21 @@ Error narrowed_to_nothing(std::string_view plugin) {
               fmt::format("plugin {}: Narrow refused every target, it must leave one", plugin));
 }
 
+void sort_by_target(std::vector<Excluded>& excluded, std::size_t targets) {
+  if (std::is_sorted(excluded.begin(), excluded.end(),
+                     [](const Excluded& a, const Excluded& b) { return a.target < b.target; })) {
+    return;
+  }
+  // Thousands of sentences are moved once each, not as often as a sort would.
+  std::vector<std::size_t> place(targets, excluded.size());
+  for (std::size_t i = 0; i < excluded.size(); ++i) place[excluded[i].target] = i;
+  std::vector<Excluded> sorted;
+  sorted.reserve(excluded.size());
+  for (const std::size_t i : place) {
+    if (i < excluded.size()) sorted.push_back(std::move(excluded[i]));
+  }
+  excluded = std::move(sorted);
+}
+
 }  // namespace detail
 }  // namespace kwatt::placement

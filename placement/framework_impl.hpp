@@ -2,8 +2,6 @@
 // The bodies of placement/framework.hpp, which includes this file. Plugins run one after another
 // over all targets, which gives the same first refusal as target after target, and keeps one
 // plugin's code and state in the cache.
-#include <algorithm>
-
 #include "placement/framework.hpp"
 
 namespace kwatt::placement {
@@ -24,6 +22,9 @@ Error out_of_range(std::string_view plugin, std::string_view target, std::int64_
 Error sum_too_large(std::string_view plugin, std::string_view target, std::int64_t score,
                     std::int64_t weight);
 Error narrowed_to_nothing(std::string_view plugin);
+
+// Every target is there at most once.
+void sort_by_target(std::vector<Excluded>& excluded, std::size_t targets);
 
 inline bool refuses(Code code) {
   return code == Code::unschedulable || code == Code::unresolvable;
@@ -108,8 +109,7 @@ Result<Filtered> Framework<Request, Target>::filter(const Request& request,
     if (kept == 0) return detail::narrowed_to_nothing(step.plugin->name());
     feasible.resize(kept);
   }
-  std::sort(result.excluded.begin(), result.excluded.end(),
-            [](const Excluded& a, const Excluded& b) { return a.target < b.target; });
+  detail::sort_by_target(result.excluded, targets.size());
   return result;
 }
 

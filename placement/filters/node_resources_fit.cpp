@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "placement/filters/filters.hpp"
@@ -7,30 +9,37 @@ namespace {
 
 constexpr std::int64_t kMiB = 1024 * 1024;
 
+// "not enough cpu: needs 4000m, 500m free, memory: …". Thousands of nodes may refuse one pod, so
+// this formats once, into one string.
+class Sentence {
+ public:
+  void add(std::string_view what, std::int64_t wanted, std::int64_t have, std::string_view unit) {
+    if (enough(wanted, have)) return;
+    fmt::format_to(std::back_inserter(text_), "{}{}: needs {}{}, {}{} free",
+                   text_.size() == 0 ? "not enough " : ", ", what, wanted, unit, have, unit);
+  }
+  void add_bytes(std::string_view what, std::int64_t wanted, std::int64_t have) {
+    if (!enough(wanted, have)) add(what, (wanted + kMiB - 1) / kMiB, have / kMiB, "Mi");
+  }
+  std::string text() const { return fmt::to_string(text_); }
+
+ private:
+  fmt::memory_buffer text_;
+};
+
 }  // namespace
 
 std::string explain(const Amounts& need, const Amounts& free, const ResourceNames& names) {
-  std::string text;
-  const auto lacks = [&](std::string_view what, std::int64_t wanted, std::int64_t have,
-                         std::string_view unit) {
-    text += fmt::format("{}{}: needs {}{}, {}{} free", text.empty() ? "not enough " : ", ", what,
-                        wanted, unit, have, unit);
-  };
-  if (free.pods < need.pods) lacks("room for pods", need.pods, free.pods, "");
-  if (need.cpu > 0 && need.cpu > free.cpu) lacks("cpu", need.cpu, free.cpu, "m");
-  if (need.memory > 0 && need.memory > free.memory) {
-    lacks("memory", (need.memory + kMiB - 1) / kMiB, free.memory / kMiB, "Mi");
-  }
-  if (need.ephemeral > 0 && need.ephemeral > free.ephemeral) {
-    lacks("ephemeral-storage", (need.ephemeral + kMiB - 1) / kMiB, free.ephemeral / kMiB, "Mi");
-  }
+  Sentence sentence;
+  sentence.add("room for pods", need.pods, free.pods, "");
+  sentence.add("cpu", need.cpu, free.cpu, "m");
+  sentence.add_bytes("memory", need.memory, free.memory);
+  sentence.add_bytes("ephemeral-storage", need.ephemeral, free.ephemeral);
   for (std::size_t i = 0; i < need.extended.size(); ++i) {
     const std::int64_t have = i < free.extended.size() ? free.extended[i] : 0;
-    if (need.extended[i] > 0 && need.extended[i] > have) {
-      lacks(names.name(i), need.extended[i], have, "");
-    }
+    sentence.add(names.name(i), need.extended[i], have, "");
   }
-  return text;
+  return sentence.text();
 }
 
 bool passes(const api::Resources& need, const api::Resources& free) {

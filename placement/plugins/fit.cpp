@@ -49,7 +49,8 @@ class Fit : public NodePlugin {
     const api::Resources& need = static_cast<const Need*>(state)->resources;
     if (need.extended.empty() && plainly_fits(need, node)) return {};
     const api::Resources free = free_of(pod, node);
-    if (fits::passes(need, free)) return {};
+    const bool room_reserved = !node.reserved.empty();
+    if ((room_reserved || !need.extended.empty()) && fits::passes(need, free)) return {};
     // What leaves may make room, unless the node is too small for the pod altogether.
     std::string why = fits::explain(need, free);
     return fits::passes(need, node.allocatable) ? Status::unschedulable(std::move(why))

@@ -267,6 +267,8 @@ TEST_CASE("the Estimator of WAO's group has the same fields as ours, and forbids
     CAPTURE(rule);
     CHECK(spec.str().find(rule) == std::string::npos);
   }
+}
+
 TEST_CASE("Site's C++ types and its CRD agree in every field, type, default and word") {
   const YAML::Node properties = load("sites.yaml")["schema"]["openAPIV3Schema"]["properties"];
   SiteSpec spec;
@@ -306,7 +308,7 @@ TEST_CASE("kubectl get shows the documented columns, from fields that exist") {
       {"estimators.yaml",
        type_of<Estimator>(),
        {"NODES", "USABLE", "WATTS", "READY", "AGE"},
-       {"REASON"}}};
+       {"REASON"}},
       {"sites.yaml",
        type_of<Site>(),
        {"REGION", "ISP", "KIND", "AVAILABLE", "CPU-LOAD", "FREE-MBPS", "READY", "AGE"},

@@ -26,7 +26,7 @@ def python():
         if not (folder / "complete").exists():
             venv.create(folder, with_pip=True, clear=True)
             subprocess.run([program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
-                           check=True, timeout=300)
+                           check=True, timeout=900)
             (folder / "complete").touch()
     return program
 
