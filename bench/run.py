@@ -16,11 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "test")]
 
-<<<<<<< HEAD
-from bench import agent, demo, estimator, extender, full_build, history, planner, store  # noqa: E402
-=======
-from bench import agent, demo, full_build, history, placement, planner, store  # noqa: E402
->>>>>>> 127a8b414dc9c5567ff3f46579611c4efad26f04
+from bench import agent, demo, estimator, extender, full_build, history, placement, planner, store  # noqa: E402
 
 # In the order of a full run: the quick ones first.
 BENCHES = {
