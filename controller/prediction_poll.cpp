@@ -22,7 +22,7 @@ using telemetry::PredictionPoint;
 using telemetry::PredictorChoice;
 
 constexpr std::size_t kMostPoints = 512;  // in one batch
-constexpr std::size_t kNodesAtOnce = 8;
+constexpr std::size_t kNodesAtOnce = 2;
 constexpr std::size_t kMostNodeProblems = 20;
 constexpr std::size_t kLongestProblem = 300;
 constexpr int kIntervalsBelieved = 3;

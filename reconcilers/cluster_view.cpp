@@ -126,7 +126,7 @@ ClusterView::Knowledge ClusterView::knowledge(const std::string& name) {
   const telemetry::Environment* air = environment(name);
   power_history_.observe(name, readings, air);
   Knowledge out;
-  out.learned = power_history_.learned(name);
+  out.learned = power_history_.learn(name);
   const auto newest =
       std::find_if(readings.rbegin(), readings.rend(),
                    [](const telemetry::Reading& reading) { return reading.has_utilization; });

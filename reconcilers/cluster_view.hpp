@@ -76,7 +76,8 @@ class ClusterView {
   void watch(const telemetry::EnvironmentStore& environment) { environment_ = &environment; }
 
   // What is known of a node's power without a snapshot: the newest state it was measured in
-  // (nullopt: its load is not measured now), and what its meter taught.
+  // (nullopt: its load is not measured now), and what its meter taught, learned anew if that is
+  // due.
   struct Knowledge {
     std::optional<models::MachineState> state;
     std::shared_ptr<const models::LearnedPower> learned;

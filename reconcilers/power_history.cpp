@@ -1,10 +1,11 @@
 #include "reconcilers/power_history.hpp"
 
+#include <algorithm>
+
 namespace kwatt::reconcilers {
 namespace {
 
-// Learning costs a millisecond: not for every sample.
-constexpr std::uint32_t kSamplesBetween = 32;
+constexpr std::uint32_t kFewestSamplesMore = 8, kMostSamplesMore = 1000;
 
 }  // namespace
 
@@ -36,6 +37,7 @@ void PowerHistory::observe(const std::string& node, const std::vector<telemetry:
       entry.whole_machine = true;
       entry.history = {};
       entry.samples = {};
+      entry.learned_from = 0;
     }
     entry.history.add({reading.utilization, *reading.power});
     entry.samples.add(state_of(reading, environment), *reading.power, reading.at);
@@ -55,15 +57,19 @@ std::shared_ptr<const models::PowerFit> PowerHistory::fit(const std::string& nod
   return entry.fit;
 }
 
-std::shared_ptr<const models::LearnedPower> PowerHistory::learned(const std::string& node) {
+std::shared_ptr<const models::LearnedPower> PowerHistory::learned(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? nullptr : found->second.learned;
+}
+
+std::shared_ptr<const models::LearnedPower> PowerHistory::learn(const std::string& node) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end() || !found->second.whole_machine) return nullptr;
   Entry& entry = found->second;
-  const std::uint32_t newest = entry.samples.sequence();
-  const bool due = entry.learned == nullptr ? newest != entry.learned_from
-                                            : newest >= entry.learned_from + kSamplesBetween;
-  if (due) {
-    entry.learned_from = newest;
+  const std::uint32_t more =
+      std::clamp(entry.learned_from / 4, kFewestSamplesMore, kMostSamplesMore);
+  if (entry.samples.sequence() >= entry.learned_from + more) {
+    entry.learned_from = entry.samples.sequence();
     auto learned = models::learn_power(entry.samples.samples());
     entry.learned =
         learned ? std::make_shared<const models::LearnedPower>(std::move(*learned)) : nullptr;

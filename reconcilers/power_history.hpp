@@ -28,8 +28,11 @@ class PowerHistory {
   // nullptr: too little is known. The fit is made when it is asked for and something is new.
   std::shared_ptr<const models::PowerFit> fit(const std::string& node);
   // A model of more than the load, with held-out errors. nullptr: too little is known, or only CPU
-  // packages are measured. Learned anew at most every 32 samples.
-  std::shared_ptr<const models::LearnedPower> learned(const std::string& node);
+  // packages are measured. As it was learned last: costs nothing.
+  std::shared_ptr<const models::LearnedPower> learned(const std::string& node) const;
+  // Learns anew where a quarter more has been seen than last time, or a thousand samples more; two
+  // milliseconds then, so not for all nodes in one go.
+  std::shared_ptr<const models::LearnedPower> learn(const std::string& node);
   void forget(const std::string& node) { nodes_.erase(node); }
 
  private:

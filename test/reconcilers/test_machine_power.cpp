@@ -217,9 +217,9 @@ TEST_SUITE("telemetry") {
       }
     };
     measure(false);
-    CHECK(history.learned("n1") == nullptr);  // packages are not the machine
+    CHECK(history.learn("n1") == nullptr);  // packages are not the machine
     measure(true);
-    const auto learned = history.learned("n1");
+    const auto learned = history.learn("n1");
     REQUIRE(learned != nullptr);
     CHECK(learned->form().find("cpu temperature") != std::string::npos);
     CHECK(learned->error_permille() <= 20);
