@@ -55,6 +55,11 @@ class Federation:
                  "spec": {"ports": [{"port": 5656}]}},
                 {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "estimator", "namespace": NAMESPACE},
                  "subsets": [{"addresses": [{"ip": self.address}], "ports": [{"port": self.inside.port}]}]},
+                {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",  # no controller-manager makes it here
+                 "metadata": {"name": "estimator-1", "namespace": NAMESPACE,
+                              "labels": {"kubernetes.io/service-name": "estimator"}},
+                 "addressType": "IPv4", "ports": [{"name": "", "port": self.inside.port}],
+                 "endpoints": [{"addresses": [self.address], "conditions": {"ready": True}}]},
                 {"apiVersion": "v1", "kind": "Service", "metadata": {
                     "name": "published", "namespace": NAMESPACE,
                     "annotations": {"external-dns.alpha.kubernetes.io/hostname": "localhost"}},
@@ -161,7 +166,11 @@ def members(federation):
 def test_the_members_estimators_are_asked_and_policies_written(members):
     members.ask("web", region="two", **ENERGY, propagation={
         "write": ["PropagationPolicy", "OverridePolicy"], "resourceSelectors": WEB})
-    status = members.wait_status("web", lambda s: condition(s, "Propagated").get("status") == "True", "the policies")
+    # The right to write policies is optional.
+    status = members.wait_status("web", lambda s: condition(s, "Propagated")["reason"] == "NotApplied", "the refusal")
+    assert "forbidden" in condition(status, "Propagated")["message"]
+    members.bed.kubectl("apply", "-f", ROOT / "manifests" / "optional" / "karmada-rbac.yaml")
+    status = members.wait_status("web", lambda s: condition(s, "Propagated")["status"] == "True", "the policies")
     assert [(s["name"], s["scores"][0]["raw"]) for s in status["sites"]] == [("near", 20_000), ("far", 60_000)]
     assert message(status, "near") == f"20.000 W more, says the estimator {NAMESPACE}/pc"
     path, asked, headers = members.inside.requests[0]
@@ -207,7 +216,7 @@ def test_without_being_asked_to_nothing_is_written_and_what_is_others_is_left_al
     before = members.api.get("PropagationPolicy", "theirs", "default")
     members.ask("rude", region="two", **ENERGY, propagation={"write": ["PropagationPolicy"], "name": "theirs",
                                                              "resourceSelectors": WEB})
-    status = members.wait_status("rude", lambda s: condition(s, "Propagated").get("reason") == "NotApplied",
+    status = members.wait_status("rude", lambda s: condition(s, "Propagated")["reason"] == "NotApplied",
                                  "the refusal")
     assert "is not of this recommendation" in condition(status, "Propagated")["message"]
     assert members.api.get("PropagationPolicy", "theirs", "default") == before
@@ -227,12 +236,13 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("answer, said, excluded", [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
-def test_what_an_estimator_should_not_say_is_told(members, answer, said, excluded, request):
-    name = f"bad-{len(answer[1])}"
+def test_what_an_estimator_should_not_say_is_told(members, answer, said, excluded):
+    number = [case[1] for case in BROKEN].index(answer)
+    name = f"bad-{number}"
     members.inside.answer = answer
     try:
         # Another number of CPUs, so that no earlier answer is remembered.
-        members.ask(name, region="two", **{**ENERGY, "resources": {"cpuMillicores": 600 + len(answer[1])}})
+        members.ask(name, region="two", **{**ENERGY, "resources": {"cpuMillicores": 600 + number}})
         status = members.wait_status(name, lambda s: s.get("sites"), "an answer")
         if excluded:
             assert status["excluded"][0]["name"] == "near" and excluded in status["excluded"][0]["reason"]
@@ -297,9 +307,6 @@ def test_a_member_is_reached_through_karmadas_aggregated_proxy(members):
                          cluster={"name": "member1", "access": "KarmadaProxy"},
                          estimator={**ESTIMATOR, "service": {"namespace": NAMESPACE, "name": "estimator"}})
         members.ask("karmada", region="karmada", **ENERGY)
-        # Without the optional role it may not.
-        status = members.wait_status("karmada", lambda s: s.get("notes"), "the refusal by RBAC")
-        assert "HTTP 403" in status["notes"][0] and proxy.passed == []
         members.bed.kubectl("apply", "-f", ROOT / "manifests" / "optional" / "karmada-rbac.yaml")
         status = members.wait_status("karmada", lambda s: [x for x in s.get("sites", []) if x.get("scores")],
                                      "an answer", 40)
