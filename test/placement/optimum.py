@@ -135,7 +135,7 @@ def _bound(highspy, problem, seconds, whole):
     model.setOptionValue("output_flag", False)
     model.setOptionValue("threads", 1)
     model.setOptionValue("time_limit", float(seconds))
-    model.setOptionValue("mip_rel_gap", 1e-3)
+    model.setOptionValue("mip_rel_gap", 3e-3)
     nodes, pods, over = problem["nodes"], problem["pods"], problem["bootOverSeconds"]
     kind = model.addIntegral if whole else model.addVariable
     x = [[kind(lb=0, ub=min(pod["replicas"], node["pods"])) for node in nodes] for pod in pods]
