@@ -151,7 +151,7 @@ void check_prometheus(const PrometheusOptions& prometheus) {
   }
   if (!asks) {
     throw CLI::ValidationError(
-        "--prometheus-url", fmt::format("says where, but not what: give --prometheus-exporter ({}) "
+        "--prometheus-url", fmt::format("says where, but not what: give --prometheus-exporter ({}), "
                                         "--prometheus-query or --prometheus-pressure-query",
                                         fmt::join(exporter_words(), ", ")));
   }
