@@ -26,13 +26,17 @@ double marginal(const Increases& node, std::size_t count) {
 // Counts without gaps, each workload costing at least as much as the one before.
 bool is_convex(const Increases& node, std::size_t workloads) {
   const std::size_t size = std::min(node.size(), workloads);
-  std::size_t fit = 0;
-  while (fit < size && std::isfinite(node[fit])) ++fit;
-  for (std::size_t count = fit + 1; count <= size; ++count) {
-    if (std::isfinite(node[count - 1])) return false;
-  }
-  for (std::size_t count = 2; count <= fit; ++count) {
-    if (marginal(node, count) < marginal(node, count - 1)) return false;
+  double before = 0, step = -kInfeasible;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!std::isfinite(node[i])) {
+      return std::none_of(node.begin() + static_cast<std::ptrdiff_t>(i),
+                          node.begin() + static_cast<std::ptrdiff_t>(size),
+                          [](double one) { return std::isfinite(one); });
+    }
+    const double next = node[i] - before;
+    if (next < step) return false;
+    step = next;
+    before = node[i];
   }
   return true;
 }
@@ -69,27 +73,59 @@ std::vector<double> convex_totals(const std::vector<const Increases*>& nodes,
   return totals;
 }
 
+// The `wanted` cheapest nodes with one count, of all that are offered; of equal ones the first.
+class Cheapest {
+ public:
+  explicit Cheapest(std::size_t wanted) : wanted_(wanted) {}
+
+  void offer(double increase, std::size_t node) {
+    if (!(increase < limit_)) return;
+    ranked_.emplace_back(increase, node);
+    if (ranked_.size() >= 2 * wanted_ + 16) cut();
+  }
+  const std::vector<std::pair<double, std::size_t>>& result() {
+    if (ranked_.size() > wanted_) cut();
+    return ranked_;
+  }
+
+ private:
+  void cut() {
+    const auto last = ranked_.begin() + static_cast<std::ptrdiff_t>(wanted_ - 1);
+    std::nth_element(ranked_.begin(), last, ranked_.end());
+    limit_ = last->first;
+    ranked_.resize(wanted_);
+  }
+
+  std::size_t wanted_;  // > 0
+  // Later nodes must be below it. At first only what can be had at all.
+  double limit_ = kInfeasible;
+  std::vector<std::pair<double, std::size_t>> ranked_;
+};
+
 // The shares that an optimum needs. Given an optimum, take the one with the least sum of ranks. If
 // it uses a node with c workloads, at most n - c other nodes have any, so one of the n - c + 1
 // cheapest with c has none; were the node not among those, swapping the two would cost no more and
 // lower the sum of ranks.
 std::vector<Shares> needed_shares(const std::vector<const Increases*>& nodes,
                                   std::size_t workloads) {
-  std::vector<Shares> needed(nodes.size());
-  std::vector<std::pair<double, std::size_t>> ranked;
+  std::vector<Cheapest> cheapest;
+  cheapest.reserve(workloads);
   for (std::size_t count = 1; count <= workloads; ++count) {
-    ranked.clear();
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const double increase = at(*nodes[i], count);
-      if (increase < kInfeasible) ranked.emplace_back(increase, i);
+    cheapest.emplace_back(workloads - count + 1);
+  }
+  // Node by node, because that is how they lie in memory.
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Increases& node = *nodes[i];
+    const std::size_t size = std::min(node.size(), workloads);
+    for (std::size_t k = 0; k < size; ++k) {
+      if (node[k] > -kInfeasible) cheapest[k].offer(node[k], i);
     }
-    const std::size_t wanted = workloads - count + 1;
-    if (ranked.size() > wanted) {
-      std::nth_element(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(wanted),
-                       ranked.end());
-      ranked.resize(wanted);
+  }
+  std::vector<Shares> needed(nodes.size());
+  for (std::size_t count = 1; count <= workloads; ++count) {
+    for (const auto& [increase, node] : cheapest[count - 1].result()) {
+      needed[node].push_back({count, increase});
     }
-    for (const auto& [increase, node] : ranked) needed[node].push_back({count, increase});
   }
   return needed;
 }

@@ -1,6 +1,7 @@
 #include "placement/estimator_nodes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kwatt::placement {
 namespace {
@@ -8,16 +9,35 @@ namespace {
 constexpr std::int64_t kMicro = 1'000;  // microwatts of a milliwatt
 constexpr double kMicroOfWatt = 1'000'000;
 
-// At `extra` between two points, rounded to the nearest microwatt. 128 bits: a million CPUs times
-// 100 MW do not fit into 64.
-std::int64_t microwatts_between(const DrawPoint& low, const DrawPoint& high, Millicores extra) {
-  __extension__ using Wide = __int128;
-  const Wide rise = Wide{high.draw.count() - low.draw.count()} * kMicro;
-  const Wide span = high.extra.count() - low.extra.count();
-  const Wide part = rise * (extra.count() - low.extra.count());
-  const Wide half = part < 0 ? -(span / 2) : span / 2;
-  return low.draw.count() * kMicro + static_cast<std::int64_t>((part + half) / span);
-}
+// Between two points, to the nearest microwatt.
+class Segment {
+ public:
+  Segment(const DrawPoint& low, const DrawPoint& high)
+      : begin_(low.extra.count()),
+        start_(low.draw.count() * kMicro),
+        rise_((high.draw.count() - low.draw.count()) * kMicro),
+        span_(high.extra.count() - low.extra.count()),
+        // Products of whole numbers below 2^52 are exact in a double, and their quotient is further
+        // from a half than its rounding, unless it is one.
+        exact_(std::abs(static_cast<double>(rise_)) * static_cast<double>(span_) < 0x1p52) {}
+
+  std::int64_t at(std::int64_t extra) const {
+    if (exact_) {
+      const double part = static_cast<double>(rise_) * static_cast<double>(extra - begin_);
+      const double more = part / static_cast<double>(span_);
+      return start_ + static_cast<std::int64_t>(more < 0 ? more - 0.5 : more + 0.5);
+    }
+    // A million CPUs times 100 MW do not fit into 64 bits either.
+    __extension__ using Wide = __int128;
+    const Wide part = Wide{rise_} * (extra - begin_);
+    const Wide half = part < 0 ? -(span_ / 2) : span_ / 2;
+    return start_ + static_cast<std::int64_t>((part + half) / span_);
+  }
+
+ private:
+  std::int64_t begin_, start_, rise_, span_;
+  bool exact_;
+};
 
 bool on_the_line(const DrawPoint& a, const DrawPoint& b, const DrawPoint& c) {
   __extension__ using Wide = __int128;
@@ -48,15 +68,21 @@ Increases increases_of(const EstimatorNode& node, Millicores each, std::size_t w
   }
   out.reserve(fit);
   const std::int64_t now = node.draw.front().draw.count() * kMicro;
-  std::size_t segment = 0;
-  for (std::size_t count = 1; count <= fit; ++count) {
-    const Millicores extra = each * static_cast<std::int64_t>(count);
-    while (segment + 2 < node.draw.size() && node.draw[segment + 1].extra < extra) ++segment;
-    const std::int64_t then =
-        extra == Millicores{0}
-            ? now
-            : microwatts_between(node.draw[segment], node.draw[segment + 1], extra);
-    out.push_back(static_cast<double>(then - now));
+  if (each.count() == 0) return Increases(fit, 0);
+  std::size_t at = 0;
+  for (std::size_t count = 1; count <= fit;) {
+    // fit > 0 needs room for one, so there are two points at least.
+    while (at + 2 < node.draw.size() &&
+           node.draw[at + 1].extra.count() < each.count() * static_cast<std::int64_t>(count)) {
+      ++at;
+    }
+    const Segment segment(node.draw[at], node.draw[at + 1]);
+    const std::int64_t end = node.draw[at + 1].extra.count();
+    do {
+      const std::int64_t extra = each.count() * static_cast<std::int64_t>(count);
+      out.push_back(static_cast<double>(segment.at(extra) - now));
+      ++count;
+    } while (count <= fit && each.count() * static_cast<std::int64_t>(count) <= end);
   }
   return out;
 }
