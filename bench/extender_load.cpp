@@ -246,7 +246,7 @@ int ask(const Work& work) {
   const double seconds = milliseconds(Steady::now() - started) / 1000;
   const auto merged = [](const std::vector<std::vector<double>>& lists) {
     std::vector<double> all;
-    for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+    for (const auto& part : lists) all.insert(all.end(), part.begin(), part.end());
     std::sort(all.begin(), all.end());
     return all;
   };
