@@ -232,9 +232,6 @@ void check_prometheus(const PrometheusOptions& prometheus, bool for_sites) {
         fmt::format("says where, but not what: give --prometheus-exporter ({}), "
                     "--prometheus-query, --prometheus-pressure-query or --site-metrics",
                     fmt::join(exporter_words(), ", ")));
-        "--prometheus-url", fmt::format("says where, but not what: give --prometheus-exporter ({}), "
-                                        "--prometheus-query or --prometheus-pressure-query",
-                                        fmt::join(exporter_words(), ", ")));
   }
   const auto url = net::parse_url(prometheus.url);
   if (!url) throw CLI::ValidationError("--prometheus-url", url.error().message);
