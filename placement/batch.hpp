@@ -16,8 +16,10 @@ struct BatchSettings {
   // Asked once per shape of pod and node about everything but room, which place_batch() counts
   // itself; null: all nodes are open to all pods. Must outlive the call.
   const NodeFramework* filters = nullptr;
-  // How often a better plan is looked for by emptying nodes; 0: construction and descent only.
-  std::int64_t rounds = 300;
+  // How often a better plan is looked for by emptying nodes; 0: construction and descent only. 2000
+  // take up to some seconds for 600 pods on 50 nodes, 300 a tenth of it, and seldom miss the
+  // optimum by more than 2 %.
+  std::int64_t rounds = 2000;
 };
 
 struct BatchPlan {
