@@ -158,7 +158,8 @@ int load(std::uint16_t port, int clients, double seconds) {
   const auto span =
       std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
   for (int i = 0; i < clients; ++i) {
-    asio::co_spawn(context, client(port, questions, begin, begin + span, tally), asio::detached);
+    asio::co_spawn(context.get_executor(), client(port, questions, begin, begin + span, tally),
+                   asio::detached);
   }
   context.run();
   auto& all = tally.latencies;

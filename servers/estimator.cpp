@@ -162,7 +162,7 @@ class Handler {
     }
     if (path == "/openapi.json") {
       if (request.method != "GET") return wrong_method("GET");
-      return json(200, std::string(estimator_openapi()));
+      return json(200, estimator_openapi(given_.keys && given_.keys() != nullptr));
     }
     Path asked = parse_path(path);
     if (!asked.known) return refusal(404, kUnexpected, "no matching operation was found");

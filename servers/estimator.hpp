@@ -40,8 +40,8 @@ net::Handler estimator_handler(EstimatorServerDependencies dependencies);
 // Errors: invalid_argument: a sentence that says what and where.
 Result<EstimateQuestion> parse_question(std::string_view body);
 
-// OpenAPI 3.1 as served.
-std::string_view estimator_openapi();
+// OpenAPI 3.1 as served. `keyed`: a key is asked for.
+std::string estimator_openapi(bool keyed);
 
 // In constant time for keys of the same length.
 bool same_key(std::string_view given, std::string_view wanted);

@@ -4,8 +4,8 @@
 
 namespace kwatt::servers {
 
-std::string_view estimator_openapi() {
-  static constexpr std::string_view kDocument = R"json({
+std::string estimator_openapi(bool keyed) {
+  constexpr std::string_view kDocument = R"json({
   "openapi": "3.1.0",
   "info": {
     "title": "kwatt estimator",
@@ -23,7 +23,7 @@ std::string_view estimator_openapi() {
       "post": {
         "operationId": "estimatePowerConsumption",
         "summary": "The least increase of power for 1, 2, ... workloads, cumulative, in watts.",
-        "security": [{}, {"apiKeyAuth": []}],
+        "security": [@SECURITY@],
         "requestBody": {
           "required": true,
           "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Question"}}}
@@ -89,7 +89,9 @@ std::string_view estimator_openapi() {
   }
 }
 )json";
-  return kDocument;
+  constexpr std::string_view kMark = "@SECURITY@";
+  std::string text(kDocument);
+  return text.replace(text.find(kMark), kMark.size(), keyed ? R"({"apiKeyAuth": []})" : "");
 }
 
 }  // namespace kwatt::servers

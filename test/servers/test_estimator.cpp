@@ -245,12 +245,17 @@ TEST_CASE("many at once are refused before they pile up, and the others answered
   CHECK(room.post(kQuestion).status == 200);
 }
 
-TEST_CASE("the OpenAPI document is JSON and has the path") {
-  rapidjson::Document document;
-  const std::string_view text = estimator_openapi();
-  document.Parse(text.data(), text.size());
-  REQUIRE_FALSE(document.HasParseError());
-  CHECK(document["paths"].HasMember("/namespaces/{ns}/estimators/{name}/values/powerconsumption"));
+TEST_CASE("the OpenAPI document is JSON, has the path, and asks for a key where one is needed") {
+  for (const bool keyed : {false, true}) {
+    CAPTURE(keyed);
+    rapidjson::Document document;
+    const std::string text = estimator_openapi(keyed);
+    document.Parse(text.data(), text.size());
+    REQUIRE_FALSE(document.HasParseError());
+    const char* path = "/namespaces/{ns}/estimators/{name}/values/powerconsumption";
+    REQUIRE(document["paths"].HasMember(path));
+    CHECK(document["paths"][path]["post"]["security"].Size() == (keyed ? 1 : 0));
+  }
 }
 
 }  // namespace
