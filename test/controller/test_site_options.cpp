@@ -38,7 +38,8 @@ TEST_CASE("options: hooks are programs or URLs by name, Prometheus may serve sit
   CHECK(options->sites.allowed.may("10.1.2.3", false));
   CHECK_FALSE(options->sites.allowed.may("10.1.2.3", true));
   CHECK(options->sites.allowed.may("estimator.example.org", true));
-  CHECK_FALSE(options->sites.allowed.may("estimator.example.org", false));
+  // Its name alone does not tell whether it lies in 10.0.0.0/8.
+  CHECK_FALSE(options->sites.allowed.filter("estimator.example.org", false)("192.0.2.1"));
 }
 
 TEST_CASE("options: what cannot work for sites is refused at the start") {

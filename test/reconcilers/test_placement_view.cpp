@@ -18,7 +18,9 @@ api::Node node(const std::string& name, int version = 1) {
   n.meta.resource_version = std::to_string(version);
   n.allocatable.cpu = Millicores{4000};
   n.allocatable.pods = 110;
-  n.conditions.push_back({.type = "Ready", .status = "True"});
+  api::Condition& ready = n.conditions.emplace_back();
+  ready.type = "Ready";
+  ready.status = "True";
   return n;
 }
 

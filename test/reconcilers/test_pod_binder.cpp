@@ -74,13 +74,13 @@ using Calls = std::vector<std::string>;
 
 TEST_CASE("pod binder: a node at full speed is bound to at once") {
   Fixture f{node(false, true, 1)};
-  CHECK(f.bind());
+  CHECK(f.bind().has_value());
   CHECK(f.client.calls == Calls{"bind web-1 u-1 n1"});
 }
 
 TEST_CASE("pod binder: a slow node is asked back first") {
   Fixture f{node(true, true, 1)};
-  CHECK(f.bind());
+  CHECK(f.bind().has_value());
   CHECK(f.client.calls == Calls{"patch nodes/n1", "bind web-1 u-1 n1"});
   CHECK(f.client.patched.find("kwatt.dev/restore") != std::string::npos);
   CHECK(f.client.patched.find("shop/web-1") != std::string::npos);
@@ -92,12 +92,12 @@ TEST_CASE("pod binder: bound in any case, restored or not") {
   Fixture late{node(true, true, 1)};
   late.client.restores = false;
   const auto started = std::chrono::steady_clock::now();
-  CHECK(late.bind());
+  CHECK(late.bind().has_value());
   CHECK(std::chrono::steady_clock::now() - started >= kRestorePatience);
   CHECK(late.client.calls.back() == "bind web-1 u-1 n1");
   Fixture refused{node(true, true, 1)};
   refused.client.refuses = true;
-  CHECK(refused.bind());
+  CHECK(refused.bind().has_value());
   CHECK(refused.client.calls.back() == "bind web-1 u-1 n1");
 }
 
@@ -117,6 +117,6 @@ TEST_CASE("pod binder: a refused binding is told, and not counted on the node") 
   Fixture f{node(false, true, 1)};
   f.client.answer = fail(ErrorCode::conflict, "it is bound already");
   const auto bound = f.bind();
-  REQUIRE_FALSE(bound);
+  REQUIRE_FALSE(bound.has_value());
   CHECK(bound.error().code == ErrorCode::conflict);
 }

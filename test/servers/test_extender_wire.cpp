@@ -27,7 +27,7 @@ placement::Excluded left_out(std::size_t at, placement::Code code, std::string r
 
 TEST_CASE("extender wire: a request with names, and the answers to it") {
   const auto args = read(R"({"Pod":)" + kPod + R"(,"Nodes":null,"NodeNames":["a","b","c"]})");
-  REQUIRE(args);
+  REQUIRE(args.has_value());
   CHECK(args->pod.key() == "shop/web-1");
   CHECK(args->pod.spec->requests.cpu == Millicores{500});
   CHECK_FALSE(args->whole_nodes);
@@ -52,7 +52,7 @@ TEST_CASE("extender wire: whole nodes come back byte for byte") {
       R"({ "spec":{"podCIDR":"10.0.0.0/8"}, "metadata" : {"uid":"u","name":"b"} })";
   const auto args = read(R"({"Pod":)" + kPod + R"(,"Nodes":{"metadata":{},"items":[)" + first +
                          "," + second + R"(]},"NodeNames":null})");
-  REQUIRE(args);
+  REQUIRE(args.has_value());
   CHECK(args->whole_nodes);
   REQUIRE(args->nodes.size() == 2);
   CHECK(args->nodes[0].name == "a");
@@ -65,10 +65,10 @@ TEST_CASE("extender wire: whole nodes come back byte for byte") {
 
 TEST_CASE("extender wire: keys in any case, unknown keys, white space, an empty list") {
   const auto args = read(" {\"nodenames\" : [ ] ,\"extra\":{\"a\":[1]},\n\"pod\":" + kPod + "} ");
-  REQUIRE(args);
+  REQUIRE(args.has_value());
   CHECK(args->nodes.empty());
   const auto no_items = read(R"({"Pod":)" + kPod + R"(,"Nodes":{"metadata":{},"items":null}})");
-  REQUIRE(no_items);
+  REQUIRE(no_items.has_value());
   CHECK(no_items->nodes.empty());
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("extender wire: what is no request is said with its place") {
   for (const Case& c : cases) {
     CAPTURE(c.body);
     const auto args = read(c.body);
-    REQUIRE_FALSE(args);
+    REQUIRE_FALSE(args.has_value());
     CHECK(args.error().message.find(c.says) != std::string::npos);
     MESSAGE(args.error().message);
   }
@@ -105,7 +105,7 @@ TEST_CASE("extender wire: what is no request is said with its place") {
 TEST_CASE("extender wire: a binding request, and what cannot be part of a path") {
   const auto args = read_binding_args(
       R"({"PodName":"web-1","PodNamespace":"shop","PodUID":"0-1","Node":"n.example"})");
-  REQUIRE(args);
+  REQUIRE(args.has_value());
   CHECK(args->pod_name == "web-1");
   CHECK(args->namespace_name == "shop");
   CHECK(args->pod_uid == "0-1");
@@ -116,7 +116,7 @@ TEST_CASE("extender wire: a binding request, and what cannot be part of a path")
                           R"({"PodName":"p","PodNamespace":"s","PodUID":"u","Node":"a/b"})",
                           R"({"PodName":1})", "7"}) {
     CAPTURE(bad);
-    CHECK_FALSE(read_binding_args(bad));
+    CHECK_FALSE(read_binding_args(bad).has_value());
   }
   CHECK(write_binding_result("") == R"({"Error":""})");
   CHECK(write_binding_result("a \"b\"") == R"({"Error":"a \"b\""})");
