@@ -22,11 +22,11 @@ from bench import agent, demo, estimator, extender, full_build, history, placeme
 BENCHES = {
     "planner": (planner.measure, "one full planning pass, 1,000 nodes and 30,000 pods"),
     "history": (history.measure, "the history of 5,000 nodes on disk"),
+    "placement": (placement.measure, "a choice among 500 and 5,000 nodes; 1,000 batches beside HiGHS"),
     "estimator": (estimator.measure, "the exact power estimate, and cached answers over HTTP"),
     "extender": (extender.measure, "the scheduler extender, 5,000 nodes cached, and a real kube-scheduler"),
     "demo": (demo.measure, "from a decision to a machine that is Off, real control plane"),
     "agent": (agent.measure, "kwatt-agent of a machine with 256 CPUs: CPU time, memory, time to a cap"),
-    "placement": (placement.measure, "a choice among 500 and 5,000 nodes; 1,000 batches beside HiGHS"),
     "store": (store.measure, "5,000 nodes and 50,000 pods in memory, beside client-go's informers"),
     "build": (full_build.measure, "a full build from nothing, without ccache"),
 }

@@ -95,7 +95,8 @@ kube::Task<Result<int>> estimate(Session& session, EstimateOptions options) {
   Result<net::Response> response = net::Response();
   if (options.address.empty()) {
     request.target = estimate_proxy_path(options, ask->path);
-    response = co_await session.send(std::move(request), net::Limits{}.total);
+    constexpr Duration kPatience = std::chrono::minutes{1};
+    response = co_await session.send(std::move(request), kPatience);
   } else {
     response = co_await ask_directly(options.address, std::move(request));
   }

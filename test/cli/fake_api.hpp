@@ -122,7 +122,7 @@ inline Called call(FakeCluster& cluster, const Clock& clock,
                 connection.fetch = [&cluster](std::string path, net::Headers headers) {
                   return fetched(cluster, std::move(path), std::move(headers));
                 };
-                connection.send = [&cluster](net::Request request) {
+                connection.send = [&cluster](net::Request request, Duration) {
                   return answered(cluster, std::move(request));
                 };
                 return connection;

@@ -59,8 +59,9 @@ def test_reasons_called_reserved_are_those_that_nothing_produces():
     text = (REFERENCE / "reasons.md").read_text()
     reserved = set(re.findall(r"^\| `(\w+)`", text[text.index("## Reserved"):], re.M))
     code = "\n".join(path.read_text() for path in sources() if path.suffix == ".cpp")
-    # Conditions name some of them as plain words.
-    used = set(re.findall(r"\bReason::(\w+)", code)) | set(re.findall(r'"([A-Z]\w+)"', code))
+    # Conditions name some of them as plain words; a plugin of placement/ may be called like a reason.
+    words = "\n".join(path.read_text() for path in sources() if path.suffix == ".cpp" and "placement" not in path.parts)
+    used = set(re.findall(r"\bReason::(\w+)", code)) | set(re.findall(r'"([A-Z]\w+)"', words))
     assert reserved == set(reasons()) - used
 
 

@@ -53,13 +53,14 @@ class Federation:
                  "metadata": {"name": "kwatt-controller", "namespace": NAMESPACE}},
                 {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "estimator", "namespace": NAMESPACE},
                  "spec": {"ports": [{"port": 5656}]}},
+                # The service proxy goes to addresses of pods alone; no controller-manager makes these here.
+                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "estimator-0", "namespace": NAMESPACE},
+                 "spec": {"serviceAccountName": "kwatt-controller",
+                          "containers": [{"name": "estimator", "image": "none"}]}},
                 {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "estimator", "namespace": NAMESPACE},
-                 "subsets": [{"addresses": [{"ip": self.address}], "ports": [{"port": self.inside.port}]}]},
-                {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",  # no controller-manager makes it here
-                 "metadata": {"name": "estimator-1", "namespace": NAMESPACE,
-                              "labels": {"kubernetes.io/service-name": "estimator"}},
-                 "addressType": "IPv4", "ports": [{"name": "", "port": self.inside.port}],
-                 "endpoints": [{"addresses": [self.address], "conditions": {"ready": True}}]},
+                 "subsets": [{"ports": [{"port": self.inside.port}], "addresses": [{
+                     "ip": self.address,
+                     "targetRef": {"kind": "Pod", "name": "estimator-0", "namespace": NAMESPACE}}]}]},
                 {"apiVersion": "v1", "kind": "Service", "metadata": {
                     "name": "published", "namespace": NAMESPACE,
                     "annotations": {"external-dns.alpha.kubernetes.io/hostname": "localhost"}},
@@ -72,6 +73,8 @@ class Federation:
                           "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": {
                               "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}):
             self.member.kubectl("apply", "-f", "-", input=document)
+        self.member.kubectl("patch", "pod", "estimator-0", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p",
+                            json.dumps({"status": {"podIP": self.address, "podIPs": [{"ip": self.address}]}}))
         self.member.kubectl("wait", "--for=condition=Established", "--timeout=20s",
                             "crd/serviceexports.multicluster.x-k8s.io")
         self.member.kubectl("apply", "-f", ROOT / "manifests" / "optional" / "site-estimator-rbac.yaml")
