@@ -105,4 +105,4 @@ def test_an_unknown_name_lists_the_known_ones(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         run.main()
     assert refused.value.code == 2
-    assert "unknown name 'speed'; one of: planner, history, demo, agent, store, build" in capsys.readouterr().err
+    assert "unknown name 'speed'; one of: planner, history, demo, agent, placement, store, build" in capsys.readouterr().err
