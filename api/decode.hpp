@@ -16,10 +16,11 @@
 //
 //   An error body:      Status status; decode(body, status); status.is_status()
 //
-// Decodable: EnergyPolicy, NodePower, Site, SiteRecommendation (and their specs and status), Status, and the core kinds Pod,
-// Node, PodDisruptionBudget, PersistentVolumeClaim, PersistentVolume, VolumeAttachment, Lease,
-// Workload, PodTemplateObject, CapacityBuffer, NodeHealthCheck. Items of a list carry no kind:
-// Workload::kind is empty there, the caller knows it.
+// Decodable: EnergyPolicy, NodePower, Site, SiteRecommendation (and their specs and status),
+// Status, and the core kinds Pod, Node, PodDisruptionBudget, PersistentVolumeClaim,
+// PersistentVolume, VolumeAttachment, Lease, Workload, PodTemplateObject, CapacityBuffer,
+// NodeHealthCheck. Items of a list carry no kind: Workload::kind is empty there, the caller knows
+// it.
 #include <functional>
 #include <span>
 #include <string>

@@ -83,9 +83,8 @@ int perform(const Work& work, const kube::FindConfig& where, World& world) {
     world.err << "error: " << connection.error().text() << "\n";
     return kFailed;
   }
-  Session session{*connection->client,        world.clock,      world.out, world.err,
-                  connection->namespace_name, connection->fetch,
-                  connection->send};
+  Session session{*connection->client,        world.clock,       world.out,       world.err,
+                  connection->namespace_name, connection->fetch, connection->send};
   std::optional<int> status;
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code& error, int) {

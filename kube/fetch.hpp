@@ -1,5 +1,6 @@
 #pragma once
-// Requests to any path on the API server, as kubectl's --raw: for services behind its service proxy.
+// Requests to any path on the API server, as kubectl's --raw: for services behind its service
+// proxy.
 #include <functional>
 #include <string>
 

@@ -173,12 +173,15 @@ Result<BatchPlan> place_batch(std::span<const PodInfo> pods, NodeTargets nodes,
   auto problem = problem_of(pods, nodes, settings);
   if (!problem) return problem.error();
   BatchState best(problem->shapes, problem->machines);
-  fill(best, {}, {});
+  fill(best, {});
   descend(best);
   const auto consider = [&best](BatchState start) {
     descend(start);
     if (start.better_than(best)) best = std::move(start);
   };
+  BatchState aligned(problem->shapes, problem->machines);
+  fill(aligned, {{}, {}, true});
+  consider(std::move(aligned));
   consider(one_by_one(*problem));
   consider(by_allocation(*problem, nodes, Allocated::most));
   consider(by_allocation(*problem, nodes, Allocated::least));

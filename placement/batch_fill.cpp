@@ -29,9 +29,7 @@ struct Rest {
 
 class Filler {
  public:
-  Filler(BatchState& state, const std::vector<std::uint8_t>& closed,
-         const std::vector<std::uint8_t>& favoured)
-      : state_(state), closed_(closed), favoured_(favoured) {}
+  Filler(BatchState& state, const FillRule& rule) : state_(state), rule_(rule) {}
 
   void run() {
     for (std::size_t s = 0; s < state_.shapes(); ++s) {
@@ -65,7 +63,8 @@ class Filler {
   void place_all(std::size_t s) {
     std::vector<double> price(state_.nodes());
     const auto ask = [&](std::size_t n) {
-      price[n] = in(closed_, n) || !state_.takes(s, n) ? kNoRoom : price_on(s, n);
+      price[n] =
+          in(rule_.closed, n) || !state_.takes(s, n) ? kNoRoom : price_on(s, n) * inequality(s, n);
     };
     for (std::size_t n = 0; n < price.size() && state_.left(s) > 0; ++n) ask(n);
     while (state_.left(s) > 0) {
@@ -86,7 +85,7 @@ class Filler {
     const Machine& machine = state_.machine(n);
     const std::int64_t load = state_.load(n), pods = state_.pods_on(n);
     const auto use = static_cast<double>(std::max<std::int64_t>(1, state_.shape(s).use));
-    const double waived = pods == 0 && in(favoured_, n) ? machine.wake : 0;
+    const double waived = pods == 0 && in(rule_.favoured, n) ? machine.wake : 0;
     const double now = state_.cost(n) + waived;
     const auto price = [&](double extra) {
       const auto to = load + static_cast<std::int64_t>(extra);
@@ -101,6 +100,19 @@ class Filler {
       if (extra > use && extra < reach) least = std::min(least, price(extra));
     }
     return least;
+  }
+
+  // 1 to 1.5; 1 if not asked for.
+  double inequality(std::size_t s, std::size_t n) const {
+    if (!rule_.aligned) return 1;
+    const Amounts &need = state_.shape(s).need, &room = state_.free(n);
+    const auto share = [](std::int64_t part, std::int64_t all) {
+      return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
+    };
+    const double cpu = share(need.cpu, room.cpu), memory = share(need.memory, room.memory),
+                 pods = share(need.pods, room.pods);
+    const double most = std::max({cpu, memory, pods});
+    return most > 0 ? 1 + (most - (cpu + memory + pods) / 3) / most * 0.75 : 1;
   }
 
   double reachable(std::size_t n) const {
@@ -120,16 +132,14 @@ class Filler {
   }
 
   BatchState& state_;
-  const std::vector<std::uint8_t>& closed_;
-  const std::vector<std::uint8_t>& favoured_;
+  const FillRule& rule_;
   Rest rest_;
 };
 
 }  // namespace
 
-void fill(BatchState& state, const std::vector<std::uint8_t>& closed,
-          const std::vector<std::uint8_t>& favoured) {
-  Filler{state, closed, favoured}.run();
+void fill(BatchState& state, const FillRule& rule) {
+  Filler{state, rule}.run();
 }
 
 }  // namespace kwatt::placement

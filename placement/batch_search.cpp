@@ -118,7 +118,8 @@ class Search {
     while (again && rounds_ > 0) {
       again = one_node(false) || new_nodes(1, 1, false) || one_node(true) || two_nodes() ||
               new_nodes(1, 1, true) || new_nodes(1, 2, false) || new_nodes(1, 2, true) ||
-              new_nodes(2, 1, false);
+              new_nodes(2, 1, false) || rebuilt(1, 1) || rebuilt(1, 2) || rebuilt(2, 1) ||
+              rebuilt(2, 2);
     }
   }
 
@@ -174,8 +175,7 @@ class Search {
 
   // One attempt; true: it is the new best. `stir`: the smaller half of the pods is placed anew
   // too, wherever they are, so that larger ones find room where those were.
-  bool attempt(const std::vector<std::size_t>& emptied, const Set& closed, const Set& favoured,
-               bool stir) {
+  bool attempt(const std::vector<std::size_t>& emptied, const FillRule& rule, bool stir) {
     --rounds_;
     BatchState trial = best_;
     if (stir) {
@@ -186,9 +186,9 @@ class Search {
       }
     }
     for (const std::size_t n : emptied) empty(trial, n);
-    fill(trial, closed, favoured);
+    fill(trial, rule);
     // What found no room while nodes were closed may now have it.
-    if (trial.unplaced() > best_.unplaced()) fill(trial, {}, {});
+    if (trial.unplaced() > best_.unplaced()) fill(trial, {});
     while (moves(trial)) {
     }
     if (trial.total() > best_.total() * kHopeless) return false;
@@ -207,7 +207,7 @@ class Search {
   bool one_node(bool stir) {
     for (const std::size_t n : in_use()) {
       if (rounds_ <= 0) return false;
-      if (attempt({n}, set_of({n}), {}, stir)) return true;
+      if (attempt({n}, {set_of({n}), {}, stir}, stir)) return true;
     }
     return false;
   }
@@ -220,7 +220,25 @@ class Search {
       const Set closed = set_of(out);
       for (const auto& in : coming) {
         if (rounds_ <= 0) return false;
-        if (attempt(out, closed, set_of(in), stir)) return true;
+        if (attempt(out, {closed, set_of(in), stir}, stir)) return true;
+      }
+    }
+    return false;
+  }
+
+  // Everything anew on the nodes in use, but with others instead of one or two of them: for what
+  // no rearrangement of a few nodes reaches, as when memory or the number of pods is short.
+  bool rebuilt(std::size_t leaving, std::size_t coming) {
+    const auto used = in_use();
+    const auto ins = combinations(unused(), coming);
+    for (const auto& out : combinations(used, leaving)) {
+      for (const auto& in : ins) {
+        if (rounds_ <= 0) return false;
+        Set open = set_of(used), closed(best_.nodes());
+        for (const std::size_t n : out) open[n] = 0;
+        for (const std::size_t n : in) open[n] = 1;
+        for (std::size_t n = 0; n < closed.size(); ++n) closed[n] = open[n] == 0 ? 1 : 0;
+        if (attempt(used, {closed, open, true}, false)) return true;
       }
     }
     return false;
@@ -229,7 +247,7 @@ class Search {
   bool two_nodes() {
     for (const auto& both : combinations(in_use(), 2)) {
       if (rounds_ <= 0) return false;
-      if (attempt(both, {}, {}, false) || attempt(both, set_of(both), {}, false)) return true;
+      if (attempt(both, {}, false) || attempt(both, {set_of(both), {}, false}, false)) return true;
     }
     return false;
   }

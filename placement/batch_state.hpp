@@ -79,9 +79,14 @@ class BatchState {
 
 // Greedy: the pods that are left, largest first, each where a millicore costs the least watts on
 // the way to the node's best load (or as far as what is left could load it). `closed` nodes take
-// none; on `favoured` ones waking is not counted. Empty vectors: none.
-void fill(BatchState& state, const std::vector<std::uint8_t>& closed,
-          const std::vector<std::uint8_t>& favoured);
+// none; on `favoured` ones waking is not counted; empty: none. `aligned`: a node is the dearer, the
+// more unequal the shares of its free cpu, memory and pod count are that a pod takes, so that small
+// pods do not use up the pod count of large machines.
+struct FillRule {
+  std::vector<std::uint8_t> closed, favoured;
+  bool aligned = false;
+};
+void fill(BatchState& state, const FillRule& rule);
 // Moves of one or more pods of a shape and swaps, while they save power.
 void descend(BatchState& state);
 // Empties and refills nodes in a fixed order, `rounds` times without success at most.

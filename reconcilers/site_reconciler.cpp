@@ -30,7 +30,8 @@ void set(api::SiteStatus& status, const api::Site& site, TimePoint now, const ch
 
 Result<std::int64_t> one_number(const std::vector<telemetry::Series>& series) {
   if (series.empty()) {
-    return fail(ErrorCode::not_found, "the query gives no series: is the exporter there, and scraped?");
+    return fail(ErrorCode::not_found,
+                "the query gives no series: is the exporter there, and scraped?");
   }
   if (series.size() != 1) {
     return fail(ErrorCode::protocol,

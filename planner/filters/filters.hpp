@@ -1,8 +1,8 @@
 #pragma once
 // kube-scheduler's filters, under its names. Those that look at one pod and one node alone are
 // placement's; here are the ones that need the rest of the snapshot. Each answers passes(), which
-// the what-if asks millions of times, and explain(), asked once for a person after passes() said no:
-// a sentence without a final period. All are pure functions of what they are given.
+// the what-if asks millions of times, and explain(), asked once for a person after passes() said
+// no: a sentence without a final period. All are pure functions of what they are given.
 #include <string>
 #include <string_view>
 #include <vector>

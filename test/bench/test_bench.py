@@ -105,7 +105,8 @@ def test_an_unknown_name_lists_the_known_ones(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         run.main()
     assert refused.value.code == 2
-    assert "unknown name 'speed'; one of: planner, history, placement, estimator, extender, demo, agent, store, build" in capsys.readouterr().err
+    names = "planner, history, placement, estimator, extender, demo, agent, store, build"
+    assert f"unknown name 'speed'; one of: {names}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rate, p99, missed", [

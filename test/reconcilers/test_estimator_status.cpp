@@ -105,8 +105,8 @@ TEST_CASE("a status is written at once when something turned, else every few min
   const auto written = estimator_status({}, result, kNow);
   api::Estimator standing;
   standing.status = written;
-  CHECK_FALSE(worth_writing(written, estimator_status(standing, result, kNow + minutes{60}),
-                            minutes{5}));
+  CHECK_FALSE(
+      worth_writing(written, estimator_status(standing, result, kNow + minutes{60}), minutes{5}));
   result.nodes[0] = usable("a", 101);
   CHECK_FALSE(
       worth_writing(written, estimator_status(standing, result, kNow + minutes{4}), minutes{5}));
