@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """./dev bench: measures what kwatt promises and prints each figure beside its target.
 
-    ./dev bench                 everything, about half an hour on 2 cores
+    ./dev bench                 everything, about an hour on 2 cores
     ./dev bench planner store   only these
 
 Exit status 1 if a target was missed, 2 if a figure could not be measured.

@@ -18,7 +18,7 @@ struct BatchSettings {
   const NodeFramework* filters = nullptr;
   // How often a better plan is looked for by emptying nodes; 0: construction and descent only. The
   // default takes up to a few seconds for 600 pods on 50 nodes.
-  std::int64_t rounds = 1000;
+  std::int64_t rounds = 2000;
 };
 
 struct BatchPlan {

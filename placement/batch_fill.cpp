@@ -96,7 +96,8 @@ class Filler {
     if (reach <= use) return least;
     least = std::min(least, price(reach));
     for (std::int64_t i = 1; i <= 10; ++i) {
-      const auto extra = static_cast<double>(machine.full * i / 10 - machine.base - load);
+      const std::int64_t to = machine.full * i / 10;
+      const auto extra = static_cast<double>(to - machine.base - load);
       if (extra > use && extra < reach) least = std::min(least, price(extra));
     }
     return least;

@@ -64,7 +64,8 @@ std::optional<Error> check_profile(const std::vector<ProfileEntry>& entries, Sco
 
 Error plugin_failed(std::string_view plugin, std::string_view step, std::string_view target,
                     const Status& status) {
-  const std::string_view what = status.reason.empty() ? "no reason given" : status.reason;
+  const std::string_view what =
+      status.reason.empty() ? std::string_view{"no reason given"} : std::string_view{status.reason};
   return fail(ErrorCode::internal, target.empty()
                                        ? fmt::format("plugin {}: {} answered {}: {}", plugin, step,
                                                      to_string(status.code), what)

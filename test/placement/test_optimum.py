@@ -6,7 +6,7 @@ from placement import highs, optimum
 
 ROOT = Path(__file__).resolve().parents[2]
 CURVES = ROOT.parent / "shared/data/specpower/specpower_curves.csv"
-SEEDS = range(24)
+SEEDS = range(20)
 
 
 @pytest.fixture(scope="module")
