@@ -47,7 +47,7 @@ bool on_the_line(const DrawPoint& a, const DrawPoint& b, const DrawPoint& c) {
 
 }  // namespace
 
-std::vector<DrawPoint> without_needless(std::vector<DrawPoint> points) {
+std::vector<DrawPoint> without_needless(const std::vector<DrawPoint>& points) {
   std::vector<DrawPoint> kept;
   for (const DrawPoint& point : points) {
     while (kept.size() >= 2 && on_the_line(kept[kept.size() - 2], kept.back(), point)) {

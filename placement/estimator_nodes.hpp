@@ -35,7 +35,7 @@ struct EstimatorNodes {
 
 // Leaves out points that lie on the line between their neighbours: the same function with less to
 // look at. The points are sorted.
-std::vector<DrawPoint> without_needless(std::vector<DrawPoint> points);
+std::vector<DrawPoint> without_needless(const std::vector<DrawPoint>& points);
 
 // Microwatts, whole numbers: so small because a workload may ask for a thousandth of a CPU, and
 // whole so that sums are exact. As many as fit by CPU and pods, `workloads` at most.

@@ -86,7 +86,7 @@ void take(Job& job, const std::vector<PredictionPoint>& points,
   for (std::size_t i = 0; i < points.size(); ++i) {
     draw.push_back({points[i].extra, watts[first + i]});
   }
-  job.draw = placement::without_needless(std::move(draw));
+  job.draw = placement::without_needless(draw);
 }
 
 void predict_locally(Job& job, const telemetry::LocalPower& power) {

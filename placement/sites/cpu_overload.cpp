@@ -32,7 +32,7 @@ class CpuOverload final : public ValuePlugin {
 
  protected:
   Amount value(const SiteRequest& request, const SiteView& view) const override {
-    const Amount load = load_with(request, view);
+    Amount load = load_with(request, view);
     if (!load.value) return load;
     return {100 - *load.value, {}};
   }

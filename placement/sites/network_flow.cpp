@@ -37,7 +37,7 @@ class NetworkFlow final : public ValuePlugin {
 
  protected:
   Amount value(const SiteRequest& request, const SiteView& view) const override {
-    const Amount free = headroom(view);
+    Amount free = headroom(view);
     if (!free.value) return free;
     if (*view.bandwidth_total.value <= 0) return {std::nullopt, "its bandwidth is not told"};
     return {(*free.value - request.bandwidth_mbps()) * 100 / *view.bandwidth_total.value, {}};

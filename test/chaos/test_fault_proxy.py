@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from bed.pki import Authority
+from bed.process import wait_until
 from support.fault_proxy import FaultProxy
 from support.faults import Fault
 from support.watch_pipe import last_of_each
@@ -105,7 +106,8 @@ def test_without_faults_everything_passes(proxy, client, server):
     assert patch(client)[0] == 200 and server.changes == 2
     client.request("GET", NODES + "?limit=500")
     assert len(json.loads(client.getresponse().read())["items"]) == 8
-    assert [r.method for r in proxy.records] == ["PATCH", "PATCH", "GET"] and proxy.records[2].whole
+    assert [r.method for r in proxy.records] == ["PATCH", "PATCH", "GET"]
+    wait_until(lambda: proxy.records[2].whole, 5, "the proxy to have noted that the answer went out whole")
 
 
 @pytest.mark.parametrize("kind, answer, carried_out", [

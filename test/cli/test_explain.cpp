@@ -103,7 +103,7 @@ TEST_SUITE("cli") {
          "it draws 120 W, more than 90 % of its maximum of 406 W, or than its share of the 5000 W "
          "of policy default"},
         {Reason::Headroom, "less than 10 % of CPU or 10 % of memory would be free without it"},
-        {Reason::Scheduled, "a schedule says so"},
+        {Reason::Scheduled, "kube-scheduler has chosen it for a pod"},
         {Reason::Manual, "a person asked for it: held on until 2026-11-21T17:00:00Z (in 2 h)"},
         {Reason::Carbon, "of the carbon intensity of the electricity"},
         {Reason::OverBudget, "the power budget of 5000 W is used up (its nodes draw 240 W)"},
