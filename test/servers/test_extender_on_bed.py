@@ -93,7 +93,7 @@ def test_without_bind_a_chosen_slow_node_is_restored_when_the_assignment_is_seen
     wait_until(lambda: extender.site.governor(machine) == "performance", 30, "the governor of full speed")
     wait_until(lambda: label(extender, machine, "kwatt.dev/frequency") == "normal", 20, "the label")
     wait_until(lambda: extender.site.machine_power(machine)["decision"]["reason"] == "Scheduled", 10, "the reason")
-    assert f"pod {space}/web was scheduled to it while it was slow" in extender.log()
+    wait_until(lambda: f"pod {space}/web was scheduled to it while it was slow" in extender.log(), 10, "the log line")
 
 
 def test_bind_restores_a_slow_node_before_the_pod_is_bound_by_a_replica_that_does_not_lead(extender, space):
