@@ -165,7 +165,7 @@ net::Task<void> PredictionPoll::fetch_environment(TimePoint now) {
   note_problem("temperatures", faulty == 0 ? ""
                                            : fmt::format("{} readings not taken, for example: {}",
                                                          faulty, fetched->example));
-  environment_.take(std::move(*fetched));
+  environment_.take(*fetched);
 }
 
 net::Task<void> PredictionPoll::poll_once() {

@@ -144,7 +144,7 @@ net::Task<Result<Environments>> EnvironmentSource::fetch(std::shared_ptr<const N
   co_return out;
 }
 
-void EnvironmentStore::take(Environments environments) {
+void EnvironmentStore::take(const Environments& environments) {
   for (auto& [node, environment] : environments.by_node) by_node_[node] = environment;
 }
 

@@ -60,7 +60,7 @@ class EnvironmentSource {
 class EnvironmentStore {
  public:
   static constexpr Duration kBelieved = std::chrono::minutes{5};
-  void take(Environments environments);
+  void take(const Environments& environments);
   // nullptr: nothing is known, or it is too old.
   const Environment* find(std::string_view node, TimePoint now) const;
 
