@@ -63,7 +63,9 @@ Agent::Agent(AgentConfig config, kube::Client& client, hardware::HostFs& sys,
       dead_man_(config_.restore_after, clock.monotonic()),
       write_backoff_(pauses(std::chrono::seconds{60}), random_source()),
       load_backoff_(pauses(std::chrono::seconds{15}), random_source()),
-      report_backoff_(pauses(std::chrono::seconds{15}), random_source()) {}
+      report_backoff_(pauses(std::chrono::seconds{15}), random_source()) {
+  state_.measuring_outside = sampler_.measuring_outside();  // the first comparison precedes samples
+}
 
 void Agent::node_seen(const std::optional<api::StringMap>& annotations) {
   DesiredSettings desired = parse_desired(annotations.value_or(api::StringMap{}));

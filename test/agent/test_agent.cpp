@@ -184,6 +184,22 @@ TEST_CASE_FIXTURE(World, "a killed agent's successor restores the true original"
   CHECK(sys.text(kLimit) == "200000000\n");
 }
 
+TEST_CASE_FIXTURE(World, "a fresh agent raises no limit before the draw outside is measured") {
+  annotate(kCapped);
+  step(10);
+  REQUIRE(client.report().effective_cap_watts == 100);
+  const std::string lower = "60000000\n";
+  sys.put(kLimit, lower);  // as an earlier life left it, while the rest was drawn elsewhere
+  start();
+  annotate(kCapped);
+  step();
+  CHECK(sys.text(kLimit) == lower);
+  CHECK_FALSE(agent->converged());
+  step(10);  // nothing measures the whole machine here
+  CHECK(sys.text(kLimit) != lower);
+  CHECK(agent->converged());
+}
+
 TEST_CASE_FIXTURE(World, "what was stored during another boot means nothing") {
   annotate(kCapped);
   step(3);
