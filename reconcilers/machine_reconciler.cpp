@@ -155,7 +155,8 @@ kube::Task<Result<ReconcileResult>> MachineReconciler::reconcile_known(
                                     {"kind", api::to_string(operation.kind)},
                                     {"reason", operation.reason},
                                     {"policy", operation.policy},
-                                    {"pods", operation.moves.size()}});
+                                    {"pods", operation.moves.size()},
+                                    {"message", machine->status.decision.message}});
     metrics_.add(
         "kwatt_operations_started_total", "Operations committed, by kind.",
         {{"kind", std::string(api::to_string(operation.kind))}, {"reason", operation.reason}});
