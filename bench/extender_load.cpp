@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "base/memory.hpp"
 #include "net/run.hpp"
 #include "placement/registry.hpp"
 #include "servers/extender.hpp"
@@ -65,6 +66,7 @@ std::shared_ptr<const placement::NodeTable> make_table(std::size_t count) {
 }
 
 int serve(std::size_t nodes) {
+  keep_freed_memory();  // as the controller does that serves an extender
   log::setup("bench_extender", log::Level::info, log::Format::json);
   auto framework = placement::node_framework(
       placement::changed_profile(placement::default_profile(), {{"Taints", 0}, {"Affinity", 0}}));

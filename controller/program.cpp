@@ -359,7 +359,7 @@ Result<void> Program::Impl::construct_extender() {
   ExtenderService::Bind bind;
   if (options.extender.bind) {
     binder.emplace(*client, informers->stores(), *placement, clock, metrics);
-    bind = [this](servers::BindingArgs args) {
+    bind = [this](const servers::BindingArgs& args) {
       return binder->bind(kube::Name{args.namespace_name, args.pod_name}, args.pod_uid, args.node);
     };
   }

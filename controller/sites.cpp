@@ -116,7 +116,7 @@ void Sites::Impl::subscribe() {
   });
 }
 
-Sites::Sites(boost::asio::any_io_executor executor, kube::Client& client, kube::Send own,
+Sites::Sites(const boost::asio::any_io_executor& executor, kube::Client& client, kube::Send own,
              const Options& options, const Clock& clock, Metrics& metrics, reconcilers::Fence fence)
     : impl_(std::make_unique<Impl>(executor, client, std::move(own), options, clock, metrics,
                                    std::move(fence))) {}

@@ -15,7 +15,7 @@ namespace kwatt::controller {
 class Sites {
  public:
   // `own` reaches our API server. `client`, `clock` and `metrics` outlive it.
-  Sites(boost::asio::any_io_executor executor, kube::Client& client, kube::Send own,
+  Sites(const boost::asio::any_io_executor& executor, kube::Client& client, kube::Send own,
         const Options& options, const Clock& clock, Metrics& metrics, reconcilers::Fence fence);
   ~Sites();
 

@@ -41,14 +41,12 @@ class Parser final : public http::basic_parser<is_request> {
   }
   void on_header_impl(error_code&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) override {
-    // Trust a stated length only so far: beyond it, as far as the bytes have come (grow()).
-    constexpr std::uint64_t most = 256 * 1024;
-    if (!length) return;
-    stated_ = static_cast<std::size_t>(*length);
-    message_.body.reserve(static_cast<std::size_t>(std::min(*length, most)));
+    // Room that is not written to yet costs no memory, so a stated length may be believed: within
+    // the limit (Beast has refused more before this), and beyond any body that there is, never.
+    constexpr std::uint64_t most = 64U << 20U;
+    if (length) message_.body.reserve(static_cast<std::size_t>(std::min(*length, most)));
   }
   std::size_t on_body_impl(string_view body, error_code&) override {
-    grow(body.size());
     message_.body.append(body.data(), body.size());
     return body.size();
   }
@@ -58,14 +56,6 @@ class Parser final : public http::basic_parser<is_request> {
     return body.size();
   }
   void on_finish_impl(error_code&) override {}
-
-  // Room for what has come and three times as much, where the sender has announced it: a large body
-  // is copied half as often as if it doubled.
-  void grow(std::size_t more) {
-    std::string& body = message_.body;
-    if (body.size() + more <= body.capacity() || stated_ <= body.size() + more) return;
-    body.reserve(std::min(stated_, (body.size() + more) * 4));
-  }
 
   // Beast bounds the header bytes of one call only: a header that trickles in would be endless.
   void count(std::size_t bytes, error_code& ec) {
@@ -79,7 +69,6 @@ class Parser final : public http::basic_parser<is_request> {
 
   Message& message_;
   std::size_t left_;
-  std::size_t stated_ = 0;  // Content-Length of the body; 0: not given
 };
 
 Fault to_fault(const error_code& ec) {

@@ -1,7 +1,9 @@
 #pragma once
 // The bodies of placement/framework.hpp, which includes this file. Plugins run one after another
-// over all targets, which gives the same first refusal as target after target, and keeps one
-// plugin's code and state in the cache.
+// over a few targets at a time: the first refusal is the same as target after target, and both a
+// plugin's state and the targets stay in the cache.
+#include <algorithm>
+
 #include "placement/framework.hpp"
 
 namespace kwatt::placement {
@@ -25,6 +27,18 @@ Error narrowed_to_nothing(std::string_view plugin);
 
 // Every target is there at most once.
 void sort_by_target(std::vector<Excluded>& excluded, std::size_t targets);
+
+// A target is half a kilobyte of what plugins look at.
+inline constexpr std::size_t kTargetsAtATime = 32;
+
+// Targets lie anywhere in memory; fetching the next few while these are worked on hides most of the
+// wait for them.
+template <class Target>
+void fetch_ahead(const Target& target) {
+  constexpr std::size_t kCacheLine = 64;
+  const char* bytes = reinterpret_cast<const char*>(&target);
+  for (std::size_t at = 0; at < sizeof(Target); at += kCacheLine) __builtin_prefetch(bytes + at);
+}
 
 inline bool refuses(Code code) {
   return code == Code::unschedulable || code == Code::unresolvable;
@@ -54,38 +68,55 @@ Result<Filtered> Framework<Request, Target>::filter(const Request& request,
   std::vector<std::size_t>& feasible = result.feasible;
   feasible.resize(targets.size());
   for (std::size_t i = 0; i < targets.size(); ++i) feasible[i] = i;
-  struct Narrowing {
+  struct Step {
     const PluginType* plugin;
+    Status before;
     std::unique_ptr<CycleState> state;
   };
-  std::vector<Narrowing> narrowing;
-
+  std::vector<Step> steps;
   for (const Enabled& enabled : profile_) {
     const PluginType& plugin = *enabled.plugin;
-    if (feasible.empty()) break;
-    if (!plugin.filters()) continue;
-    std::unique_ptr<CycleState> state;
-    const Status before = plugin.pre_filter(request, targets, state);
-    if (before.code == Code::skip) continue;
-    if (before.code == Code::error) {
-      return detail::plugin_failed(plugin.name(), "PreFilter", {}, before);
+    if (targets.empty() || !plugin.filters()) continue;
+    Step step{&plugin, {}, nullptr};
+    step.before = plugin.pre_filter(request, targets, step.state);
+    if (step.before.code == Code::skip) continue;
+    if (step.before.code == Code::error) {
+      return detail::plugin_failed(plugin.name(), "PreFilter", {}, step.before);
     }
-    std::size_t kept = 0;
-    for (const std::size_t target : feasible) {
-      Status status = before.ok() ? plugin.filter(request, *targets[target], state.get()) : before;
-      if (status.ok()) {
-        feasible[kept++] = target;
-      } else if (detail::refuses(status.code)) {
-        result.excluded.push_back({target, plugin.name(), status.code, std::move(status.reason)});
-      } else {
-        return detail::plugin_failed(plugin.name(), "Filter", name_of(*targets[target]), status);
-      }
-    }
-    feasible.resize(kept);
-    if (plugin.narrows()) narrowing.push_back({&plugin, std::move(state)});
+    const bool none = !step.before.ok();
+    steps.push_back(std::move(step));
+    if (none) break;  // no target is left for those behind it
   }
 
-  for (const Narrowing& step : narrowing) {
+  std::size_t all_kept = 0;
+  for (std::size_t first = 0; first < targets.size(); first += detail::kTargetsAtATime) {
+    std::size_t last = std::min(first + detail::kTargetsAtATime, targets.size());
+    const std::size_t next = std::min(last + detail::kTargetsAtATime, targets.size());
+    for (std::size_t i = last; i < next; ++i) detail::fetch_ahead(*targets[i]);
+    for (const Step& step : steps) {
+      const PluginType& plugin = *step.plugin;
+      std::size_t kept = first;
+      for (std::size_t i = first; i < last; ++i) {
+        const std::size_t target = feasible[i];
+        Status status = step.before.ok()
+                            ? plugin.filter(request, *targets[target], step.state.get())
+                            : step.before;
+        if (status.ok()) {
+          feasible[kept++] = target;
+        } else if (detail::refuses(status.code)) {
+          result.excluded.push_back({target, plugin.name(), status.code, std::move(status.reason)});
+        } else {
+          return detail::plugin_failed(plugin.name(), "Filter", name_of(*targets[target]), status);
+        }
+      }
+      last = kept;
+    }
+    for (std::size_t i = first; i < last; ++i) feasible[all_kept++] = feasible[i];
+  }
+  feasible.resize(all_kept);
+
+  for (const Step& step : steps) {
+    if (!step.plugin->narrows()) continue;
     if (feasible.size() < 2) break;
     std::vector<const Target*> passed;
     passed.reserve(feasible.size());
@@ -119,6 +150,13 @@ Result<Scores> Framework<Request, Target>::score(const Request& request,
   Scores result;
   result.totals.resize(feasible.size());
   if (feasible.empty()) return result;
+  struct Step {
+    const PluginType* plugin;
+    std::int64_t weight;
+    std::unique_ptr<CycleState> state;
+    std::size_t part;  // of result.plugins
+  };
+  std::vector<Step> steps;
   for (const Enabled& enabled : profile_) {
     const PluginType& plugin = *enabled.plugin;
     if (!plugin.scores()) continue;
@@ -126,8 +164,8 @@ Result<Scores> Framework<Request, Target>::score(const Request& request,
     part.plugin = plugin.name();
     part.unit = plugin.unit();
     part.weight = enabled.weight;
-    std::unique_ptr<CycleState> state;
-    Status before = plugin.pre_score(request, feasible, state);
+    Step step{&plugin, enabled.weight, nullptr, result.plugins.size() - 1};
+    Status before = plugin.pre_score(request, feasible, step.state);
     if (before.code == Code::skip) {
       part.skipped = true;
       part.note = std::move(before.reason);
@@ -135,12 +173,25 @@ Result<Scores> Framework<Request, Target>::score(const Request& request,
     }
     if (!before.ok()) return detail::plugin_failed(part.plugin, "PreScore", {}, before);
     part.raw.resize(feasible.size());
-    for (std::size_t i = 0; i < feasible.size(); ++i) {
-      const Status status = plugin.score(request, *feasible[i], state.get(), part.raw[i]);
-      if (!status.ok()) {
-        return detail::plugin_failed(part.plugin, "Score", name_of(*feasible[i]), status);
+    steps.push_back(std::move(step));
+  }
+  for (std::size_t first = 0; first < feasible.size(); first += detail::kTargetsAtATime) {
+    const std::size_t last = std::min(first + detail::kTargetsAtATime, feasible.size());
+    const std::size_t next = std::min(last + detail::kTargetsAtATime, feasible.size());
+    for (std::size_t i = last; i < next; ++i) detail::fetch_ahead(*feasible[i]);
+    for (const Step& step : steps) {
+      std::vector<std::int64_t>& raw = result.plugins[step.part].raw;
+      for (std::size_t i = first; i < last; ++i) {
+        const Status status = step.plugin->score(request, *feasible[i], step.state.get(), raw[i]);
+        if (!status.ok()) {
+          return detail::plugin_failed(step.plugin->name(), "Score", name_of(*feasible[i]), status);
+        }
       }
     }
+  }
+  for (const Step& step : steps) {
+    const PluginType& plugin = *step.plugin;
+    PluginScores& part = result.plugins[step.part];
     part.normalized = part.raw;
     const Status normalized = plugin.normalize(request, range_, part.normalized);
     if (!normalized.ok()) {
@@ -152,9 +203,9 @@ Result<Scores> Framework<Request, Target>::score(const Request& request,
       if (value < range_.least || value > range_.most) {
         return detail::out_of_range(part.plugin, name_of(*feasible[i]), value, range_);
       }
-      if (__builtin_mul_overflow(value, enabled.weight, &part.weighted[i]) ||
+      if (__builtin_mul_overflow(value, step.weight, &part.weighted[i]) ||
           __builtin_add_overflow(result.totals[i], part.weighted[i], &result.totals[i])) {
-        return detail::sum_too_large(part.plugin, name_of(*feasible[i]), value, enabled.weight);
+        return detail::sum_too_large(part.plugin, name_of(*feasible[i]), value, step.weight);
       }
     }
   }

@@ -3,6 +3,7 @@
 // table out of the last one and shares what did not change; any number of threads read.
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,12 +30,17 @@ class NodeTable {
   NodeTable with(const std::vector<std::pair<std::size_t, Pointer>>& replaced) const;
 
  private:
-  // Open addressing, at most half full. The hash is kept, so that a miss costs no string.
+  // Open addressing, at most half full. The hash is kept, so that a miss costs no string; the names
+  // lie side by side, so that a hit does not fetch the node.
   struct Slot {
     std::uint32_t hash = 0;
-    std::uint32_t position = 0;  // + 1; 0: empty
+    std::uint32_t position = 0;         // + 1; 0: empty
+    std::uint32_t begin = 0, size = 0;  // of the name in `names`
   };
-  using Index = std::vector<Slot>;
+  struct Index {
+    std::vector<Slot> slots;
+    std::string names;
+  };
 
   std::vector<Pointer> nodes_;
   std::shared_ptr<const Index> index_;  // shared as long as no node comes or goes

@@ -1,6 +1,7 @@
 #include "reconcilers/estimators.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -270,7 +271,7 @@ void Estimators::Impl::see(Job& job) const {
   // Nobody was named who could tell: what is known anyway, else what the pods have asked for.
   if (!told.cpu_usage) told.cpu_usage = measured;
   if (told.cpu_usage) {
-    base.used = Millicores{static_cast<std::int64_t>(*told.cpu_usage * all + 0.5)};
+    base.used = Millicores{std::llround(*told.cpu_usage * all)};
   } else {
     base.used = requested_by(on.stores.pods.by_index(kube::kPodsByNode, job.node));
   }

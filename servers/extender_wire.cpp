@@ -23,27 +23,32 @@ bool is_key(std::string_view key, std::string_view name) {
   });
 }
 
-std::string_view value_of(std::string_view text, const JsonMember& member) {
-  return text.substr(member.begin, member.end - member.begin);
-}
-
 Error broken(std::string_view what, std::size_t at) {
   return fail(ErrorCode::parse, fmt::format("{} is no JSON any more at byte {}", what, at));
 }
 
-// The text between the quotes of a name. Kubernetes has no name that would need an escape.
-Result<std::string_view> plain_string(std::string_view value, std::string_view path) {
-  if (value.size() < 2 || value.front() != '"') {
+bool is_null(std::string_view text, std::size_t at) {
+  return text.substr(at, 4) == "null";
+}
+
+// The text between the quotes of a name; its end is just before the closing quote. Kubernetes has
+// no name that would need an escape.
+Result<std::string_view> name_at(std::string_view text, std::size_t at, std::string_view path) {
+  if (at >= text.size() || text[at] != '"') {
     return fail(ErrorCode::parse, fmt::format("{}: a string is expected", path));
   }
-  const std::string_view name = value.substr(1, value.size() - 2);
-  if (name.empty()) return fail(ErrorCode::parse, fmt::format("{}: a name is expected", path));
-  for (const char c : name) {
-    if (c == '\\' || static_cast<unsigned char>(c) < 0x20) {
-      return fail(ErrorCode::parse, fmt::format("{}: not the name of a node", path));
-    }
+  const auto quote = api::end_of_plain_string(text, at);
+  if (!quote) {
+    if (!api::end_of_string(text, at)) return broken(path, at);
+    return fail(ErrorCode::parse, fmt::format("{}: not the name of a node", path));
   }
-  return name;
+  if (*quote == at + 1) return fail(ErrorCode::parse, fmt::format("{}: a name is expected", path));
+  return text.substr(at + 1, *quote - at - 1);
+}
+
+// Just behind a name that name_at() gave.
+std::size_t behind(std::string_view text, std::string_view name) {
+  return static_cast<std::size_t>(name.data() - text.data()) + name.size() + 1;
 }
 
 Error too_many() {
@@ -51,68 +56,78 @@ Error too_many() {
               fmt::format("more than {} nodes in one request", kMaxOfferedNodes));
 }
 
-Result<void> read_names(std::string_view body, std::size_t at, ExtenderArgs& args) {
+// Each of the readers gives the offset just behind what it has read, so that nothing is read twice:
+// a thousand whole nodes are ten megabytes.
+Result<std::size_t> read_names(std::string_view body, std::size_t at, ExtenderArgs& args) {
   JsonWalk walk{body, at};
   if (!walk.good() || walk.is_object()) {
     return fail(ErrorCode::parse, "NodeNames: a list of names is expected");
   }
-  while (const auto element = walk.next()) {
+  while (const auto element = walk.enter()) {
     if (args.nodes.size() >= kMaxOfferedNodes) return too_many();
-    const auto name = plain_string(value_of(body, *element), "NodeNames[]");
+    const auto name = name_at(body, element->begin, "NodeNames[]");
     if (!name) return name.error().with_context(fmt::format("element {}", args.nodes.size()));
     args.nodes.push_back({*name, {}});
+    walk.resume(behind(body, *name));
   }
   if (!walk.good()) return broken("NodeNames", walk.at());
-  return {};
+  return walk.at();
 }
 
-// metadata.name of a node. kube-scheduler writes metadata first, and name first in it, so this
-// seldom looks at more than the beginning.
-Result<std::string_view> name_of_node(std::string_view object, std::size_t index) {
-  JsonWalk node{object, 0};
-  while (const auto member = node.next()) {
+// The node that begins at `at`, by metadata.name. kube-scheduler writes metadata first, and name
+// first in it.
+Result<OfferedNode> read_node(std::string_view body, std::size_t at, std::size_t index) {
+  JsonWalk node{body, at};
+  if (!node.good() || !node.is_object()) {
+    return fail(ErrorCode::parse, fmt::format("Nodes.items[{}]: an object is expected", index));
+  }
+  while (const auto member = node.enter()) {
     if (!is_key(member->key, "metadata")) continue;
-    JsonWalk metadata{object, member->begin};
-    while (const auto field = metadata.next()) {
+    JsonWalk metadata{body, member->begin};
+    while (const auto field = metadata.enter()) {
       if (!is_key(field->key, "name")) continue;
-      return plain_string(value_of(object, *field), fmt::format("Nodes.items[{}].name", index));
+      const auto name = name_at(body, field->begin, fmt::format("Nodes.items[{}].name", index));
+      if (!name) return name.error();
+      // Within metadata within the node.
+      const auto end = api::end_of_open(body, behind(body, *name), 2);
+      if (!end) return broken("Nodes.items", at);
+      return OfferedNode{*name, body.substr(at, *end - at)};
     }
     break;
   }
   return fail(ErrorCode::parse, fmt::format("Nodes.items[{}]: no metadata.name", index));
 }
 
-Result<void> read_items(std::string_view body, std::size_t at, ExtenderArgs& args) {
+Result<std::size_t> read_items(std::string_view body, std::size_t at, ExtenderArgs& args) {
   JsonWalk walk{body, at};
   if (!walk.good() || walk.is_object()) {
     return fail(ErrorCode::parse, "Nodes.items: a list of nodes is expected");
   }
-  while (const auto element = walk.next()) {
+  while (const auto element = walk.enter()) {
     if (args.nodes.size() >= kMaxOfferedNodes) return too_many();
-    const std::string_view object = value_of(body, *element);
-    if (object.front() != '{') {
-      return fail(ErrorCode::parse,
-                  fmt::format("Nodes.items[{}]: an object is expected", args.nodes.size()));
-    }
-    const auto name = name_of_node(object, args.nodes.size());
-    if (!name) return name.error();
-    args.nodes.push_back({*name, object});
+    auto node = read_node(body, element->begin, args.nodes.size());
+    if (!node) return node.error();
+    walk.resume(element->begin + node->object.size());
+    args.nodes.push_back(*node);
   }
   if (!walk.good()) return broken("Nodes.items", walk.at());
-  return {};
+  return walk.at();
 }
 
-Result<void> read_nodes(std::string_view body, std::size_t at, ExtenderArgs& args) {
+Result<std::size_t> read_nodes(std::string_view body, std::size_t at, ExtenderArgs& args) {
   JsonWalk walk{body, at};
   if (!walk.good() || !walk.is_object()) {
     return fail(ErrorCode::parse, "Nodes: a NodeList is expected");
   }
-  while (const auto member = walk.next()) {
-    if (!is_key(member->key, "items") || value_of(body, *member) == "null") continue;
-    if (auto read = read_items(body, member->begin, args); !read) return read;
+  while (const auto member = walk.enter()) {
+    if (!is_key(member->key, "items") || is_null(body, member->begin)) continue;
+    args.nodes.clear();
+    const auto end = read_items(body, member->begin, args);
+    if (!end) return end.error();
+    walk.resume(*end);
   }
   if (!walk.good()) return broken("Nodes", walk.at());
-  return {};
+  return walk.at();
 }
 
 void append_json_string(std::string& out, std::string_view text) {
@@ -141,30 +156,39 @@ void write_failed(std::string& out, const ExtenderArgs& args,
 
 Result<ExtenderArgs> read_extender_args(std::string& body) {
   ExtenderArgs args;
-  std::optional<JsonMember> pod, nodes, names;
+  std::optional<JsonMember> pod;
+  bool nodes = false, names = false;
   JsonWalk walk{body, 0};
   if (!walk.good() || !walk.is_object()) {
     return fail(ErrorCode::parse,
                 "not ExtenderArgs: an object with Pod and NodeNames or Nodes is "
                 "expected");
   }
-  while (const auto member = walk.next()) {
-    if (value_of(body, *member) == "null") continue;
-    if (is_key(member->key, "Pod")) pod = member;
-    if (is_key(member->key, "Nodes")) nodes = member;
-    if (is_key(member->key, "NodeNames")) names = member;
+  while (const auto member = walk.enter()) {
+    if (is_null(body, member->begin)) continue;
+    if (is_key(member->key, "Pod")) {
+      pod = walk.skip(*member);
+    } else if (is_key(member->key, "Nodes") || is_key(member->key, "NodeNames")) {
+      const bool whole = is_key(member->key, "Nodes");
+      (whole ? nodes : names) = true;
+      if (nodes && names) {
+        return fail(ErrorCode::parse, "both Nodes and NodeNames: one is expected");
+      }
+      args.nodes.clear();
+      const auto end =
+          whole ? read_nodes(body, member->begin, args) : read_names(body, member->begin, args);
+      if (!end) return end.error();
+      walk.resume(*end);
+    }
   }
   if (!walk.good()) return broken("the request", walk.at());
   if (api::skip_space(body, walk.at()) != body.size()) {
     return fail(ErrorCode::parse, fmt::format("more than one JSON value: byte {}", walk.at()));
   }
   if (!pod) return fail(ErrorCode::parse, "Pod is missing");
-  if (nodes && names) return fail(ErrorCode::parse, "both Nodes and NodeNames: one is expected");
   if (!nodes && !names)
     return fail(ErrorCode::parse, "neither Nodes nor NodeNames: one is expected");
-  args.whole_nodes = nodes.has_value();
-  auto read = nodes ? read_nodes(body, nodes->begin, args) : read_names(body, names->begin, args);
-  if (!read) return read.error();
+  args.whole_nodes = nodes;
 
   // The decoder needs a byte behind the text; the brace or comma there has been read already.
   auto decoded = api::decode_into(api::MutableJson{body.data() + pod->begin, pod->end - pod->begin},
@@ -189,7 +213,7 @@ Result<BindingArgs> read_binding_args(std::string_view body) {
   while (const auto member = walk.next()) {
     for (const auto& [name, field] : fields) {
       if (!is_key(member->key, name)) continue;
-      const auto text = plain_string(value_of(body, *member), name);
+      const auto text = name_at(body, member->begin, name);
       if (!text) return text.error();
       *field = *text;
     }

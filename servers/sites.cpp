@@ -60,7 +60,7 @@ std::string unknown_member(const rapidjson::Value& value, const api::TypeInfo& t
   if (type.kind != api::TypeKind::object || !value.IsObject()) return "";
   for (const auto& member : value.GetObject()) {
     const std::string name(member.name.GetString(), member.name.GetStringLength());
-    const std::string below = path.empty() ? name : path + "." + name;
+    std::string below = path.empty() ? name : fmt::format("{}.{}", path, name);
     const auto field = std::find_if(type.fields.begin(), type.fields.end(),
                                     [&](const api::FieldInfo& one) { return one.name == name; });
     if (field == type.fields.end()) return below;

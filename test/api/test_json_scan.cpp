@@ -73,3 +73,48 @@ TEST_CASE("json scan: a walk gives the members, and says where the text is none 
     CHECK_FALSE(broken.good());
   }
 }
+
+TEST_CASE("json scan: what was entered is skipped, or the walk goes on where its reader ended") {
+  const std::string text = R"({"a":{"name":"n","big":[{},{}]},"b":[1],"c":2})";
+  JsonWalk walk{text, 0};
+  const auto a = walk.enter();
+  REQUIRE(a.has_value());
+  CHECK(a->begin == a->end);
+  JsonWalk within{text, a->begin};
+  const auto name = within.enter();
+  REQUIRE(name.has_value());
+  const auto quote = end_of_plain_string(text, name->begin);
+  REQUIRE(quote.has_value());
+  // From within "a", one bracket deep below the walk's object.
+  walk.resume(end_of_open(text, *quote + 1, 1).value());
+  const auto b = walk.enter();
+  REQUIRE(b.has_value());
+  CHECK(b->key == "b");
+  const auto c = walk.next();  // "b" was not read
+  REQUIRE(c.has_value());
+  CHECK(text.substr(c->begin, c->end - c->begin) == "2");
+  CHECK_FALSE(walk.enter().has_value());
+  CHECK(walk.good());
+
+  JsonWalk open{R"({"a":[1)", 0};
+  REQUIRE(open.enter().has_value());
+  CHECK_FALSE(open.enter().has_value());
+  CHECK_FALSE(open.good());
+}
+
+TEST_CASE("json scan: a plain string ends at its quote, and holds neither escape nor control") {
+  for (std::size_t size = 0; size < 40; ++size) {
+    const std::string plain = "\"" + std::string(size, 'n') + "\"";
+    CHECK(end_of_plain_string(plain, 0) == size + 1);
+    CHECK(end_of_plain_string(plain + std::string(40, ' '), 0) == size + 1);
+    CHECK_FALSE(end_of_plain_string(plain.substr(0, size + 1), 0).has_value());
+    for (const char bad : {'\\', '\n', '\x1f', '\0'}) {
+      for (std::size_t at = 1; at <= size; ++at) {
+        std::string text = plain + std::string(40, ' ');
+        text[at] = bad;
+        CHECK_FALSE(end_of_plain_string(text, 0).has_value());
+      }
+    }
+  }
+  CHECK(end_of_plain_string("\"é\"", 0) == 3);
+}
