@@ -142,7 +142,7 @@ void check(const PlacementSpec& placement, Problems& out) {
     const PluginWeight& plugin = placement.plugins[i];
     const std::string path = fmt::format("spec.placement.plugins[{}]", i);
     if (!is_word(plugin.name) || plugin.name.size() > 63) {
-      out.add(path + ".name", "\"{}\" must be the name of a plugin, such as EnergyAware",
+      out.add(path + ".name", "\"{}\" must be the name of a plugin, such as EnergyIncrease",
               plugin.name);
     }
     if (!seen.insert(plugin.name).second) {

@@ -34,7 +34,7 @@ std::size_t workload_count(const NodeView& node) {
 }
 
 std::variant<Drained, Verdict> drain(Pass& pass, const Candidates& candidates,
-                                     const NodeView& node) {
+                                     DestinationChoice& choice, const NodeView& node) {
   std::vector<PodPtr> pods = leaving_pods(node);
   for (const PodPtr& pod : pods) {
     if (auto verdict = candidates.immovable(*pod)) return std::move(*verdict);
@@ -44,7 +44,7 @@ std::variant<Drained, Verdict> drain(Pass& pass, const Candidates& candidates,
   std::stable_sort(pods.begin(), pods.end(), bigger);
   Drained drained;
   for (const PodPtr& pod : pods) {
-    const auto destination = pass.what_if.place(pod);
+    const auto destination = choice.place(pass.what_if, pod);
     if (!destination) {
       const Unfit unfit = pass.what_if.why_nowhere(*pod);
       pass.what_if.rollback(mark);

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "planner/candidates.hpp"
+#include "planner/destination_choice.hpp"
 #include "planner/levers.hpp"
 
 namespace kwatt::planner {
@@ -19,7 +20,7 @@ struct Drained {
 // On success the node is no destination any more and the reservations stay in pass.what_if; on
 // failure nothing has changed. Pods that are terminating already need no destination.
 std::variant<Drained, Verdict> drain(Pass& pass, const Candidates& candidates,
-                                     const NodeView& node);
+                                     DestinationChoice& choice, const NodeView& node);
 
 // Pods that keep the machine in use now.
 std::size_t workload_count(const NodeView& node);

@@ -37,6 +37,7 @@ class MigrateLever {
       : pass_(pass),
         proposal_(proposal),
         candidates_(pass.snapshot, pass.spec.disruption),
+        choice_(pass),
         awake_count_(pass),
         savings_(pass) {}
 
@@ -202,7 +203,7 @@ class MigrateLever {
     const Capacity contributed =
         pass_.what_if.is_destination(node.name()) ? capacity_of(pass_, node) : Capacity{};
     const std::size_t mark = pass_.what_if.mark();
-    auto result = drain(pass_, candidates_, node);
+    auto result = drain(pass_, candidates_, choice_, node);
     std::optional<Verdict> verdict;
     Emptying emptying;
     if (auto* refusal = std::get_if<Verdict>(&result)) {
@@ -266,6 +267,7 @@ class MigrateLever {
   Pass& pass_;
   Proposal& proposal_;
   Candidates candidates_;
+  DestinationChoice choice_;
   AwakeCount awake_count_;
   Savings savings_;
   Capacity capacity_;

@@ -125,6 +125,7 @@ class Planning {
 
   void accept(Action action) {
     acted_.insert(action.node);
+    if (std::holds_alternative<Migrate>(action.what)) leaving_.insert(action.node);
     for (const api::PodMove& move : moves_of(action.what)) {
       receiving_.insert(move.node_name);
       reserve(action.node, move);
@@ -284,12 +285,12 @@ class Planning {
     }
   }
 
-  // Pods must not be sent to a node that leaves in the same pass.
+  // Pods must not be sent to a node that leaves, or sends pods away itself, in the same pass.
   bool destinations_stay(const Action& action) {
     for (const api::PodMove& move : moves_of(action.what)) {
       if (leaving_.count(move.node_name) == 0) continue;
       say(action.node,
-          {Reason::NoDestination, fmt::format("node {} leaves in this pass", move.node_name)},
+          {Reason::NoDestination, fmt::format("node {} leaves, or sends pods away, in this pass", move.node_name)},
           Weight::decisive);
       return false;
     }

@@ -43,6 +43,7 @@ class PowerOffLever {
         proposal_(proposal),
         next_memory_(next_memory),
         candidates_(pass.snapshot, pass.spec.disruption),
+        choice_(pass),
         awake_count_(pass) {}
 
   void run() {
@@ -227,7 +228,7 @@ class PowerOffLever {
     const Capacity contributed =
         pass_.what_if.is_destination(node.name()) ? capacity_of(pass_, node) : Capacity{};
     const std::size_t mark = pass_.what_if.mark();
-    auto emptied = drain(pass_, candidates_, node);
+    auto emptied = drain(pass_, candidates_, choice_, node);
     if (auto* verdict = std::get_if<Verdict>(&emptied)) {
       awake_count_.put_back(node);
       return refuse(node, std::move(*verdict));
@@ -268,6 +269,7 @@ class PowerOffLever {
   Proposal& proposal_;
   std::map<NodeName, api::NodeMemory>& next_memory_;
   Candidates candidates_;
+  DestinationChoice choice_;
   AwakeCount awake_count_;
   Capacity capacity_;
   MeasuredLoad load_;

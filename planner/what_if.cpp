@@ -343,6 +343,11 @@ bool WhatIf::can_take(const api::Pod& pod, const NodeName& node) const {
 }
 
 std::optional<NodeName> WhatIf::place(const std::shared_ptr<const api::Pod>& pod) {
+  return place_among(pod, 1, nullptr);
+}
+
+std::optional<NodeName> WhatIf::place_among(const std::shared_ptr<const api::Pod>& pod,
+                                            std::size_t most, const Choose& choose) {
   Impl& s = *impl_;
   const ClassId c = s.index.class_of(*pod);
   const auto from = s.location_of(*pod);
@@ -350,9 +355,19 @@ std::optional<NodeName> WhatIf::place(const std::shared_ptr<const api::Pod>& pod
   if (!from_destination && s.known_nowhere(c)) return std::nullopt;
   const std::size_t before = mark();
   s.take_off(*pod);
+  std::vector<Fitting> fitting;
+  Tier tier = Tier::none;  // of the first that fits
   for (const NodeId node : s.room.order()) {
     if (s.room.tier(node) == Tier::none) break;
+    if (!fitting.empty() && s.room.tier(node) != tier) break;
     if (!s.passes(c, node)) continue;
+    tier = s.room.tier(node);
+    const Amounts& free = s.room.free(node);
+    fitting.push_back({s.views[node], node, Millicores{free.cpu}, Bytes{free.memory}});
+    if (fitting.size() >= most) break;
+  }
+  if (!fitting.empty()) {
+    const auto node = static_cast<NodeId>(fitting[fitting.size() > 1 ? choose(fitting) : 0].id);
     s.add(*pod, node);
     return s.views[node]->name();
   }

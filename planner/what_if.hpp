@@ -1,6 +1,7 @@
 #pragma once
 // Would these pods fit elsewhere? Room on nodes as kube-scheduler would see it, with everything
 // that was reserved so far, and savepoints to try and take back.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,14 @@ struct Unfit {
   std::string
       filter;  // NodeResourcesFit, TaintToleration, NodeAffinity, … (kube-scheduler's names)
   std::string message;
+};
+
+// A node that a pod fits, and the room that it has now, with everything reserved so far.
+struct Fitting {
+  const NodeView* view = nullptr;
+  std::size_t id = 0;  // the node's position in the snapshot
+  Millicores free_cpu;
+  Bytes free_memory;
 };
 
 // What counts: pods that are not terminal occupy their node (terminating ones until they are gone,
@@ -47,6 +56,11 @@ class WhatIf {
   // then most allocated first, so that load stays together; ties by name. The pod is counted off
   // its present node if it has one; exclude() that node, or it may be chosen again.
   std::optional<NodeName> place(const std::shared_ptr<const api::Pod>& pod);
+  // The same, where `choose` picks one of the first `most` nodes of the best tier that fit, given
+  // in that order; it returns a position, and is not asked if there is only one.
+  using Choose = std::function<std::size_t(const std::vector<Fitting>&)>;
+  std::optional<NodeName> place_among(const std::shared_ptr<const api::Pod>& pod, std::size_t most,
+                                      const Choose& choose);
   // The same with a destination chosen by the caller; nullopt: done, else why not.
   std::optional<Unfit> place_on(const std::shared_ptr<const api::Pod>& pod, const NodeName& node);
   // The same without the sentence: true if it was placed there.

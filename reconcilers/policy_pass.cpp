@@ -11,6 +11,7 @@
 #include "api/encode.hpp"
 #include "base/log.hpp"
 #include "kube/finalizer.hpp"
+#include "planner/destination_choice.hpp"
 #include "planner/destinations.hpp"
 #include "reconcilers/decisions.hpp"
 #include "reconcilers/effects.hpp"
@@ -93,6 +94,9 @@ PassResult decide(const Snapshot& snapshot,
     PassResult::PerPolicy entry;
     entry.policy = policy;
     entry.problems = api::validate(policy->spec);
+    if (auto problem = planner::placement_problem(policy->spec.placement)) {
+      entry.problems.push_back(std::move(*problem));
+    }
     if (entry.problems.empty() && !policy->meta.deletion_timestamp) valid.push_back(policy);
     result.policies.push_back(std::move(entry));
   }

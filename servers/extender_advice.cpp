@@ -86,8 +86,9 @@ std::string explain_total(const placement::Scores& details, std::size_t known) {
   std::string text;
   for (const placement::PluginScores& part : details.plugins) {
     if (part.skipped) continue;
-    fmt::format_to(std::back_inserter(text), "{}{} {} ({} x {})", text.empty() ? "" : ", ",
-                   part.plugin, part.raw[known], part.normalized[known], part.weight);
+    fmt::format_to(std::back_inserter(text), "{}{} {}{}{} ({} x {})", text.empty() ? "" : ", ",
+                   part.plugin, part.raw[known], part.unit.empty() ? "" : " ", part.unit,
+                   part.normalized[known], part.weight);
   }
   return text;
 }

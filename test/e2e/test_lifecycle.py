@@ -105,13 +105,17 @@ def test_kubectl_wait_for_ready_returns_and_the_lists_read_well(case):
     case.wait(lambda: "On" in case.bed.kubectl("get", "npw", case.machines[0]), 20, "the machine's row")
 
 
-def test_a_policy_the_api_server_cannot_refuse_says_accepted_false_and_disturbs_nobody(case):
+@pytest.mark.parametrize("spec, path", [
+    ({"disruption": {"budgets": [{"nodes": "10%", "schedule": "61 25 * * *", "duration": "1h"}]}},
+     "spec.disruption.budgets[0].schedule"),
+    ({"placement": {"plugins": [{"name": "Carbon"}, {"name": "Magic"}]}}, "spec.placement.plugins[1].name"),
+])
+def test_a_policy_the_api_server_cannot_refuse_says_accepted_false_and_disturbs_nobody(case, spec, path):
     machine, = case.add_machines(1)
-    case.apply_policy({"mode": "Recommend", "disruption": {"budgets": [
-        {"nodes": "10%", "schedule": "61 25 * * *", "duration": "1h"}]}}, name=f"{case.name}-bad")
+    case.apply_policy({"mode": "Recommend", **spec}, name=f"{case.name}-bad")
     case.apply_policy({"mode": "Recommend"}, name=f"{case.name}-good")
     case.wait(lambda: case.condition("Accepted", f"{case.name}-bad").get("status") == "False", 20, "Accepted=False")
-    assert "spec.disruption.budgets[0].schedule" in case.condition("Accepted", f"{case.name}-bad")["message"]
+    assert path in case.condition("Accepted", f"{case.name}-bad")["message"]
     case.wait(lambda: case.condition("Ready", f"{case.name}-good").get("status") == "True", 20, "the other policy")
     assert case.status(f"{case.name}-good")["nodes"]["selected"] == 1
 

@@ -191,6 +191,13 @@ class NodeBuilder {
     machine_.spec.model.max_milliwatts = max * 1000;
     return *this;
   }
+  // Watts at 0, 10 … 100 % load.
+  NodeBuilder& curve(const std::vector<std::int64_t>& watts) {
+    for (const std::int64_t one : watts) {
+      machine_.spec.model.curve_milliwatts.push_back(one * 1000);
+    }
+    return *this;
+  }
   NodeBuilder& no_model() {
     machine_.spec.model = {};
     return *this;
