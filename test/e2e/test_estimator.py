@@ -13,7 +13,9 @@ from bed import objects, register_kind
 from bed.build import cache_root
 from bed.process import wait_until
 from e2e.estimator_peers import Peers
+from ipmi_sim import IpmiSim
 from lab.site import Site, program
+from prometheus_server import IpmiExporter
 
 pytestmark = [pytest.mark.xdist_group("estimator"), pytest.mark.long(60)]
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -73,9 +75,11 @@ class Desk:
         self.url = f"http://127.0.0.1:{self.port}"
         keys = site.directory / "keys"
         keys.write_text("# of this test\nopen sesame\nanother\n")
-        site.start_controller("--estimator-address", f"127.0.0.1:{self.port}", "--endpoint-allow", "http://127.0.0.1")
+        # Either may lead, and the one that leads asks.
+        allowed = ("--endpoint-allow", "http://127.0.0.1")
+        site.start_controller("--estimator-address", f"127.0.0.1:{self.port}", *allowed)
         site.start_controller("--estimator-address", f"127.0.0.1:{self.keyed_port}", "--estimator-api-key-file", keys,
-                              name="keyed")
+                              *allowed, name="keyed")
 
     def raw(self, body, name="default", namespace="default", port=None, headers=None, method="POST"):
         request = urllib.request.Request(
@@ -228,6 +232,25 @@ def test_a_model_server_and_sensors_are_asked_and_their_failures_told(desk):
     desk.condition("never", "Ready", "False", "NoUsableNodes")
     peers.mode = "good"
     desk.wait_for("never", [50], cpu=2000, workloads=1)
+
+
+def test_the_air_is_what_the_real_ipmi_exporter_says_of_a_bmc(desk, tmp_path):
+    sim = IpmiSim(tmp_path, temperatures=("Inlet Temp", "CPU1 Temp"), standard_port=True)
+    exporter = None
+    try:
+        sim.set("Inlet Temp", 31)
+        exporter = IpmiExporter(tmp_path, sim).start()
+        predictor = {"type": "MLServer", "endpoint": f"{desk.peers.url}/v2/models/model1/versions/v0.1.0/infer"}
+        desk.apply("bmc", predictor, [
+            {"type": "Fake"}, {"type": "IPMIExporter", "endpoint": exporter.url},
+            {"type": "DifferentialPressureAPI", "endpoint": f"{desk.peers.url}/api/sensor/101037B"}])
+        # The model adds 2 W for each degree of the air and 4 W for each pascal.
+        wait_until(lambda: [one["milliwatts"] for one in desk.status("bmc").get("nodes", [])] == [164_000, 164_000], 30,
+                   "100 W, 31 degrees and 0.5 Pa", every=0.3)
+    finally:
+        if exporter is not None:
+            exporter.stop()
+        sim.stop()
 
 
 def test_only_allowed_endpoints_are_asked(desk):

@@ -26,7 +26,7 @@ esac
 LAN = """name "kwatt"
 set_working_mc 0x20
   startlan 1
-    addr 127.0.0.1 {port}
+    addr {host} {port}
     priv_limit admin
     allowed_auths_admin md5
     guid a123456789abcdefa123456789abcdef
@@ -39,15 +39,19 @@ BMC = """mc_setbmc 0x20
 mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02
 sel_enable 0x20 1000 0x0a
 """
-SENSOR = """sensor_add 0x20 0 {number} 0x0b 0x01 poll 100 file "{file}" div=2
+SENSOR = """sensor_add 0x20 0 {number} {kind} 0x01 poll 100 file "{file}" div={step}
 sensor_set_event_support 0x20 0 {number} enable scanning none {zeros} {zeros} {zeros} {zeros}
 main_sdr_add 0x20 {record}
 """
 
 
-def watts_record(number, name):
-    """A full sensor record (IPMI 2.0, 43.1) in watts, two per step of the raw byte."""
-    body = bytes([0x20, 0, number, 0x07, number, 0x67, 0x68, 0x0b, 0x01, *[0] * 6, 0, 6, 0, 0, 2, *[0] * 9, 0xff,
+OTHER_UNITS, TEMPERATURE = 0x0b, 0x01  # sensor types (IPMI 2.0, table 42-3)
+WATTS, CELSIUS = 6, 1                  # units (table 43-15)
+
+
+def sensor_record(number, name, kind, unit, step):
+    """A full sensor record (IPMI 2.0, 43.1), `step` units per step of the raw byte."""
+    body = bytes([0x20, 0, number, 0x07, number, 0x67, 0x68, kind, 0x01, *[0] * 6, 0, unit, 0, 0, step, *[0] * 9, 0xff,
                   *[0] * 12, 0xc0 | len(name)]) + name.encode()
     return bytes([0, 0, 0x51, 0x01, len(body)]) + body
 
@@ -59,24 +63,31 @@ def dcmi_module(directory):
 
 
 class IpmiSim:
-    """A machine that is on. `sensors`: names of power sensors; `dcmi`: whether it has power readings and limits."""
+    """A machine that is on. `sensors`, `temperatures`: names of power and temperature sensors; `dcmi`: whether it has
+    power readings and limits; `standard_port`: it listens on 623, on an address of its own of this machine's loopback,
+    for clients that know no other port."""
 
     USER, PASSWORD = "admin", "pw-" + secrets.token_hex(6)
 
-    def __init__(self, directory, dcmi=True, sensors=()):
+    def __init__(self, directory, dcmi=True, sensors=(), temperatures=(), standard_port=False):
         self.directory, self._port = directory, PortReservation()
+        self.host = ".".join(["127", *(str(1 + secrets.randbelow(250)) for _ in range(3))]) if standard_port else "127.0.0.1"
+        self.port = 623 if standard_port else self._port.port
         (directory / "chassis").write_text(CHASSIS.format(folder=directory))
         (directory / "chassis").chmod(0o755)
         (directory / "power").write_text("1\n")
-        lan = LAN.format(port=self.port, folder=directory, user=self.USER, password=self.PASSWORD)
+        lan = LAN.format(host=self.host, port=self.port, folder=directory, user=self.USER, password=self.PASSWORD)
         if dcmi:
             self.set_watts("draw", 182)
             lan += f'loadlib "{dcmi_module(directory)}" "{directory / "draw"}"\n'
         emulation = BMC
-        for number, name in enumerate(sensors, 1):
-            self.set_watts(name, 0)
-            record = " ".join(f"0x{byte:02x}" for byte in watts_record(number, name))
-            emulation += SENSOR.format(number=number, file=self._file(name), zeros="0" * 15, record=record)
+        kinds = [(name, OTHER_UNITS, WATTS, 2) for name in sensors] + [
+            (name, TEMPERATURE, CELSIUS, 1) for name in temperatures]
+        for number, (name, kind, unit, step) in enumerate(kinds, 1):
+            self.set(name, 0)
+            record = " ".join(f"0x{byte:02x}" for byte in sensor_record(number, name, kind, unit, step))
+            emulation += SENSOR.format(number=number, kind=kind, step=step, file=self._file(name), zeros="0" * 15,
+                                       record=record)
         (directory / "lan.conf").write_text(lan)
         (directory / "bmc.emu").write_text(emulation + "mc_enable 0x20\n")
         (directory / "state").mkdir()
@@ -86,20 +97,20 @@ class IpmiSim:
         wait_until(self._answers, 20, "ipmi_sim to answer", every=0.1)
 
     @property
-    def port(self):
-        return self._port.port
-
-    @property
     def address(self):
-        return f"ipmi://127.0.0.1:{self.port}"
+        return f"ipmi://{self.host}:{self.port}"
 
     def _file(self, name):
         return self.directory / name.replace(" ", "-")
 
     def set_watts(self, name, watts):
         """The draw ("draw", for DCMI) or the reading of a sensor, in even watts."""
-        self._file(name).write_text(f"{watts}\n")
+        self.set(name, watts)
         time.sleep(0.3)  # sensors are polled
+
+    def set(self, name, value):
+        """What a sensor reads, in its unit, a moment later."""
+        self._file(name).write_text(f"{value}\n")
 
     def limit(self):
         """(watts, active), or None if none was ever set."""
@@ -120,7 +131,7 @@ class IpmiSim:
 
     def ipmitool(self, *words):
         """ipmitool by hand: what others see."""
-        return subprocess.run(["ipmitool", "-I", "lanplus", "-C", "3", "-H", "127.0.0.1", "-p", str(self.port), "-U",
+        return subprocess.run(["ipmitool", "-I", "lanplus", "-C", "3", "-H", self.host, "-p", str(self.port), "-U",
                                self.USER, "-E", "-N", "1", "-R", "2", *words], capture_output=True, text=True,
                               timeout=30, env={**os.environ, "IPMI_PASSWORD": self.PASSWORD})
 

@@ -1,5 +1,5 @@
 """Sites that are member clusters, with two real API servers: a host with the real kwatt-controller, and a member whose
-estimator (FakeEstimator, in place of a real one) is reached through its own API. Karmada's policies are written into
+estimator (FakeEstimator, which also says what no estimator should) is reached through its own API. Karmada's policies are written into
 the host, where minimal CRDs of Karmada stand; its aggregated proxy is FakeKarmadaProxy."""
 import base64
 import json
@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from bed import Bed, register_kind
+from bed import Bed, objects, register_kind
 from bed.access import write_kubeconfig
 from bed.process import wait_until
 from fake_estimator import FakeEstimator, FakeKarmadaProxy
@@ -84,7 +84,8 @@ class Federation:
         self.bed.kubectl("apply", "-f", policies)
         self.bed.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", policies)
         self.write_kubeconfig("member1", self.kubeconfig())
-        self.host.start_controller("--site-allow", "http://127.0.0.1,http://localhost",
+        self.estimator_port = self.host._port()
+        self.host.start_controller("--estimator-address", f"127.0.0.1:{self.estimator_port}", "--site-allow", "http://127.0.0.1,http://localhost",
                                    "--cluster-set-domain", "set.test")
         return self
 
@@ -207,6 +208,27 @@ def test_the_members_estimators_are_asked_and_policies_written(members):
     # It goes with the recommendation.
     members.api.delete("SiteRecommendation", "web", "default")
     wait_until(lambda: members.api.find("PropagationPolicy", "web", "default") is None, 60, "its end")
+
+
+def test_the_real_estimator_of_a_cluster_is_asked(members):
+    """The host is a cluster like its members, with kwatt's own estimator."""
+    labels = {"waofed.bitmedia.co.jp/fakepcp.basewatts": "100", "waofed.bitmedia.co.jp/fakepcp.wpc": "8"}
+    members.bed.api.create(objects.node("worker", cpu="4", labels=labels))
+    wait_until(lambda: objects.node_is_ready(members.bed.api.get("Node", "worker")), 30, "the node to be Ready")
+    members.bed.kubectl("apply", "-f", "-", input={
+        "apiVersion": API, "kind": "Estimator", "metadata": {"namespace": NAMESPACE, "name": "own"},
+        "spec": {"defaultNodeConfig": {"nodeMonitor": {"refreshInterval": "1s", "agents": [{"type": "Fake"}]},
+                                       "powerConsumptionPredictor": {"type": "Fake"}}}})
+    members.add_site("home", region="home", capacity={"cpuMillicores": 10**6}, cluster={"name": "host"},
+                     estimator={"namespace": NAMESPACE, "name": "own",
+                                "url": f"http://127.0.0.1:{members.estimator_port}"})
+    members.ask("home", region="home", **ENERGY)
+    # Five workloads of half a core at 8 W a core.
+    status = members.wait_status(
+        "home", lambda s: s.get("sites") and s["sites"][0]["scores"][0]["raw"] == 20_000, "20 W more", 40)
+    assert message(status, "home") == f"20.000 W more, says the estimator {NAMESPACE}/own"
+    members.api.delete("SiteRecommendation", "home", "default")
+    members.api.delete("Site", "home")
 
 
 def test_without_being_asked_to_nothing_is_written_and_what_is_others_is_left_alone(members):

@@ -11,6 +11,7 @@ import pytest
 from bed import objects
 from bed.process import wait_until
 from e2e.case import FAST, merged
+from e2e.test_frequency_and_power import CAPPING, LAB_MODEL
 
 from extender_site import ExtenderSite
 
@@ -94,6 +95,18 @@ def test_without_bind_a_chosen_slow_node_is_restored_when_the_assignment_is_seen
     wait_until(lambda: label(extender, machine, "kwatt.dev/frequency") == "normal", 20, "the label")
     wait_until(lambda: extender.site.machine_power(machine)["decision"]["reason"] == "Scheduled", 10, "the reason")
     wait_until(lambda: f"pod {space}/web was scheduled to it while it was slow" in extender.log(), 10, "the log line")
+
+
+def test_without_bind_a_chosen_capped_node_is_restored_when_the_assignment_is_seen(extender, space):
+    machine, = add(extender, space, ("hot", LAB_MODEL, {}))
+    extender.site.room.set_load(machine, 100)
+    apply_policy(extender, space, CAPPING)
+    wait_until(lambda: label(extender, machine, "kwatt.dev/capped") == "true", 60, "the machine to be capped")
+    assert extender.place(space, "web", cpu="1", node_selector={"case": space}) == machine
+    wait_until(lambda: f"pod {space}/web was scheduled to it while it was capped" in extender.log(), 30, "the log line")
+    extender.site.room.set_load(machine, 5)  # or it would be capped again for what it draws
+    report = lambda: extender.site.machine_power(machine)["report"]
+    wait_until(lambda: report().get("requestedCapWatts", 0) == 0, 40, "the cap to be gone")
 
 
 def test_bind_restores_a_slow_node_before_the_pod_is_bound_by_a_replica_that_does_not_lead(extender, space):

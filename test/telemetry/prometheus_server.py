@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bed.process import PortReservation, Process, wait_until
 
-PACKAGES = {"prometheus": "prometheus", "prometheus-node-exporter": "prometheus-node-exporter"}
+PACKAGES = {name: name for name in ("prometheus", "prometheus-node-exporter", "prometheus-ipmi-exporter")}
 
 
 def program(name):
@@ -61,7 +61,8 @@ class Server:
 
 
 class Prometheus:
-    """`jobs`: name → list of {"target": "host:port", "path": "/metrics", "labels": {…}}. Scrapes every second."""
+    """`jobs`: name → list of {"target": "host:port", "path": "/metrics", "params": {…}, "labels": {…}}. Scrapes every
+    second."""
 
     def __init__(self, directory, jobs, scrape_interval="1s"):
         self.directory = Path(directory)
@@ -69,7 +70,7 @@ class Prometheus:
         self._port = PortReservation()
         config = {"global": {"scrape_interval": scrape_interval, "scrape_timeout": "1s"}, "scrape_configs": [
             {"job_name": f"{name}-{number}", "metrics_path": one.get("path", "/metrics"),
-             "static_configs": [{"targets": [one["target"]], "labels": one.get("labels", {})}]}
+             "params": one.get("params", {}), "static_configs": [{"targets": [one["target"]], "labels": one.get("labels", {})}]}
             for name, targets in jobs.items() for number, one in enumerate(targets)]}
         file = self.directory / "prometheus.json"  # JSON is YAML
         file.write_text(json.dumps(config))
@@ -103,6 +104,45 @@ class Prometheus:
 
     def wait_for(self, promql, count, seconds=30):
         wait_until(lambda: len(self.query(promql)) >= count, seconds, f"{count} series of {promql}", every=0.2)
+
+    def stop(self):
+        self.process.stop(grace=0)
+        self._port.release()
+
+
+class IpmiExporter:
+    """Debian's real prometheus-ipmi-exporter, which runs FreeIPMI's tools. `sim`: an IpmiSim on the standard port."""
+
+    def __init__(self, directory, sim):
+        self._port = PortReservation()
+        self.target = f"127.0.0.1:{self._port.port}"
+        self.params = {"target": [sim.host], "module": ["default"]}
+        # ipmi_sim knows cipher suite 3 and no newer one, and is strict about the privilege of an open session.
+        file = Path(directory) / "ipmi-exporter.json"
+        file.write_text(json.dumps({"modules": {"default": {
+            "user": sim.USER, "pass": sim.PASSWORD, "driver": "LAN_2_0", "privilege": "admin", "timeout": 10000,
+            "collectors": ["ipmi", "dcmi"], "workaround_flags": ["opensesspriv"],
+            "custom_args": {"ipmi": ["-I", "3"], "dcmi": ["-I", "3"]}}}}))
+        self.process = Process("ipmi-exporter", [
+            program("prometheus-ipmi-exporter"), f"--config.file={file}", f"--web.listen-address={self.target}",
+            "--freeipmi.path=/usr/sbin"], Path(directory) / "ipmi-exporter.log")
+
+    @property
+    def url(self):
+        return f"http://{self.target}/ipmi?" + urllib.parse.urlencode(self.params, doseq=True)
+
+    def start(self):
+        self.process.start()
+
+        def answers():
+            self.process.check()
+            try:
+                with urllib.request.urlopen(self.url, timeout=10) as answer:
+                    return b"ipmi_temperature_celsius" in answer.read()
+            except OSError:
+                return False
+        wait_until(answers, 20, "the ipmi exporter to answer", every=0.2)
+        return self
 
     def stop(self):
         self.process.stop(grace=0)
