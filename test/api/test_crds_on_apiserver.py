@@ -14,7 +14,7 @@ from bed.client import path_of
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "test" / "golden" / "policies"
 KINDS = {"energypolicies.yaml": "EnergyPolicy", "nodepowers.yaml": "NodePower", "sites.yaml": "Site",
-         "siterecommendations.yaml": "SiteRecommendation"}
+         "siterecommendations.yaml": "SiteRecommendation", "estimators.yaml": "Estimator"}
 
 pytestmark = pytest.mark.xdist_group("crds")  # one control plane for these files
 
@@ -48,7 +48,7 @@ def test_the_api_server_judges_as_the_table_says(bed, kind, case):
 
 
 def test_the_schemas_are_structural_and_their_names_accepted(bed):
-    for name in ("energypolicies", "nodepowers", "sites", "siterecommendations"):
+    for name in ("energypolicies", "nodepowers", "sites", "siterecommendations", "estimators"):
         crd = bed.kubectl_json("get", f"crd/{name}.kwatt.dev")
         conditions = {c["type"]: c["status"] for c in crd["status"]["conditions"]}
         assert conditions.get("Established") == "True" and conditions.get("NamesAccepted") == "True"
@@ -102,6 +102,12 @@ STATUS = {
                    "scores": [{"name": "Indicator/X", "raw": 2, "normalized": 2, "weight": 10, "weighted": 20}]}],
         "excluded": [{"name": "c", "plugin": "Taint", "reason": "tainted", "totalIfTolerated": 330}],
         "machines": [{"site": "d", "phase": "Started", "machineID": "vm-7"}]},
+    "Estimator": {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Answering", "message": "2 of 2 nodes",
+                        "lastTransitionTime": "2026-11-20T21:44:03Z"}],
+        "nodesTotal": 2, "nodesUsable": 1, "watts": 164,
+        "nodes": [{"nodeName": "big", "milliwatts": 164000, "fullMilliwatts": 300000, "freeMillicores": 8000,
+                   "freePods": 110, "reason": "", "message": ""}]},
 }
 HEADERS = {
     "EnergyPolicy": ["NAME", "MODE", "NODES", "OFF", "SLOW", "CAPPED", "WATTS", "SAVED", "READY", "AGE", "REASON",
@@ -110,6 +116,7 @@ HEADERS = {
     "Site": ["NAME", "REGION", "ISP", "KIND", "AVAILABLE", "CPU-LOAD", "FREE-MBPS", "READY", "AGE", "CLUSTER", "ZONE",
              "REASON"],
     "SiteRecommendation": ["NAME", "ACTION", "SITE", "TOTAL", "FIT", "EXCLUDED", "READY", "AGE", "MACHINE", "REASON"],
+    "Estimator": ["NAME", "NODES", "USABLE", "WATTS", "READY", "AGE", "REASON"],
 }
 SHOWN = {
     "EnergyPolicy": ["columns", "Recommend", "10", "3", "2", "1", "1234", "567", "True", None, "Reconciled",
@@ -117,6 +124,7 @@ SHOWN = {
     "NodePower": ["columns", "Off", "5", "powersave", "150", "160", "Off", "Idle", None],
     "Site": ["columns", "", "", "Edge", "true", "42", "900", "True", None, "", "", "Reconciled"],
     "SiteRecommendation": ["columns", "Recommend", "d", "220", "3", "2", "True", None, "vm-7", "Recommended"],
+    "Estimator": ["columns", "2", "1", "164", "True", None, "Answering"],
 }
 
 

@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "api/decode.hpp"
+#include "api/estimator.hpp"
 #include "test/api/yaml_json.hpp"
 #include "test/support/source_dir.hpp"
 
@@ -59,6 +60,10 @@ TEST_CASE("a Site is refused for the right reason, or accepted") {
 
 TEST_CASE("a SiteRecommendation is refused for the right reason, or accepted") {
   run<SiteRecommendation>("siterecommendations.yaml");
+}
+
+TEST_CASE("an Estimator is refused for the right reason, or accepted") {
+  run<Estimator>("estimators.yaml");
 }
 
 TEST_CASE("all that is wrong is said at once") {

@@ -36,6 +36,7 @@ KINDS = {
     "NodePower": ("/apis/kwatt.dev/v1alpha1", "nodepowers", False),
     "Site": ("/apis/kwatt.dev/v1alpha1", "sites", False),
     "SiteRecommendation": ("/apis/kwatt.dev/v1alpha1", "siterecommendations", True),
+    "Estimator": ("/apis/kwatt.dev/v1alpha1", "estimators", True),
 }
 
 

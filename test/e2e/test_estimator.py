@@ -9,7 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from bed import objects, register_kind
+from bed import objects
 from bed.build import cache_root
 from bed.process import wait_until
 from e2e.estimator_peers import Peers
@@ -19,7 +19,6 @@ from prometheus_server import IpmiExporter
 
 pytestmark = [pytest.mark.xdist_group("estimator"), pytest.mark.long(60)]
 ROOT = Path(__file__).resolve().parent.parent.parent
-register_kind("Estimator", "/apis/kwatt.dev/v1alpha1", "estimators", namespaced=True)
 INFEASIBLE = 1.7976931348623157e+308
 # hypothesis: the last line that this schemathesis was made for; newer ones lack what it calls.
 SCHEMATHESIS = ("schemathesis==3.39.16", "hypothesis==6.131.9")
@@ -210,8 +209,8 @@ def test_a_model_server_and_sensors_are_asked_and_their_failures_told(desk):
     desk.apply("ml", predictor, agents)
     # 200 W for all CPUs: 50 W for two of eight, and 100 W for the one of two.
     desk.wait_for("ml", [50, 100, 150], cpu=2000, workloads=3)
-    status = desk.status("ml")
-    assert all(one["milliwatts"] == 142_000 for one in status["nodes"]), "100 W + 20 degrees + 0.5 Pa"
+    wait_until(lambda: [one["milliwatts"] for one in desk.status("ml").get("nodes", [])] == [142_000, 142_000], 30,
+               "100 W + 20 degrees + 0.5 Pa", every=0.3)
     assert not any("authorization" in {key.lower() for key in headers} for _, headers, _ in peers.seen)
     asked = len(peers.seen)
     for cpu in range(1, 50):

@@ -122,7 +122,7 @@ def test_bind_restores_a_slow_node_before_the_pod_is_bound_by_a_replica_that_doe
 
 
 def test_a_replacement_goes_where_the_plan_reserved_room(extender, space):
-    # The plan's own order is the fullest node first, so the reserved node is not the one that kube-scheduler, or
+    # The policy has the plan take the fullest node first, so the reserved node is not the one that kube-scheduler, or
     # the least increase, would choose.
     cheap, full, empty = add(extender, space, ("cheap", FLAT, {}), ("full", STEEP, {}), ("drained", STEEP, {}))
     for node, app, count in ((full, "filling", 3), (empty, "moving", 1), (cheap, "other", 2)):
@@ -141,6 +141,7 @@ def test_a_replacement_goes_where_the_plan_reserved_room(extender, space):
     extender.bed.kubectl("uncordon", cheap, full)
     extender.site.bed.api.patch("NodePower", empty, {"spec": {"bmc": extender.site.bmc_of(empty, "lab")}})
     apply_policy(extender, space, {
+        "placement": {"strategy": "Default"},
         "migration": {"enabled": True, "strategy": "FewestPods", "maxNodes": 1, "minSavingScore": 1,
                       "drainTimeout": "20s", "evictionRetry": "1s"},
         "powerOff": {"idleFor": "1s", "minAwake": 2}})
