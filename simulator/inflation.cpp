@@ -1,5 +1,6 @@
 #include "simulator/inflation.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>

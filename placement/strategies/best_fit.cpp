@@ -17,16 +17,13 @@ class BestFit : public OneByOne {
 
  protected:
   void begin(const Batch&, const Cluster& cluster) override {
-    std::int64_t cpu = 1, memory = 1, gpu = 1;
-    for (NodeIndex i = 0; i < cluster.size(); ++i) {
-      const Request& full = cluster.node(i).capacity;
-      cpu = std::max(cpu, full.cpu.count());
-      memory = std::max(memory, full.memory.count());
-      gpu = std::max(gpu, full.gpu_milli);
-    }
-    per_cpu_ = 1.0 / static_cast<double>(cpu);
-    per_memory_ = 1.0 / static_cast<double>(memory);
-    per_gpu_ = 1.0 / static_cast<double>(gpu);
+    const Request& most = cluster.largest();
+    const auto per = [](std::int64_t amount) {
+      return 1.0 / static_cast<double>(std::max<std::int64_t>(1, amount));
+    };
+    per_cpu_ = per(most.cpu.count());
+    per_memory_ = per(most.memory.count());
+    per_gpu_ = per(most.gpu_milli);
   }
 
   // What the job takes is the same everywhere: the least free before is the least free after.

@@ -9,6 +9,7 @@
 // are not that good, and room may be gone. Nothing waits without a forecast, a deadline or an
 // expected duration; a boot is part of the run. Zones without a forecast count as the worst known.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -32,6 +33,8 @@ class Intensity {
   bool known() const { return sums_.size() > 1 && step_ > Duration{0}; }
   Duration step() const { return step_; }
   TimePoint start() const { return start_; }
+  // From here on every mean is the last value.
+  TimePoint end() const { return start_ + step_ * static_cast<Duration::rep>(sums_.size() - 1); }
 
   double mean(TimePoint from, Duration run) const {
     if (run <= Duration{0}) return at(position(from));
@@ -69,14 +72,15 @@ class CarbonAware : public OneByOne {
  protected:
   void begin(const Batch& batch, const Cluster& cluster) override {
     zones_.clear();
+    means_for_ = nullptr;
     for (const CarbonForecast& forecast : batch.forecasts) zones_.emplace_back(forecast);
     present_ = 0;
+    if (zones_.empty()) return;
     for (NodeIndex i = 0; i < cluster.size(); ++i) {
       if (cluster.node(i).state != NodeState::unavailable) {
         present_ |= BitSet{1} << cluster.node(i).zone;
       }
     }
-    means_for_ = nullptr;
   }
 
   bool holds(const Batch& batch) const override {
@@ -109,11 +113,13 @@ class CarbonAware : public OneByOne {
         const auto past = (from - zone.start()) % step;
         return from - past + (past > Duration{0} ? step : Duration{0});
       };
-      for (TimePoint t = aligned(batch.now); t <= latest; t += step) consider(t);
-      for (TimePoint t = aligned(batch.now + job.expected) - job.expected; t <= latest; t += step) {
+      const TimePoint horizon = std::min(latest, zone.end());
+      for (TimePoint t = aligned(batch.now); t <= horizon; t += step) consider(t);
+      for (TimePoint t = aligned(batch.now + job.expected) - job.expected; t <= horizon;
+           t += step) {
         consider(t);
       }
-      consider(latest);
+      consider(horizon);
     });
     if (!any || best >= now_best * kWorthWaiting) return std::nullopt;
     return when;

@@ -65,6 +65,12 @@ Cluster::Cluster(std::vector<NodeSpec> nodes) : nodes_(std::move(nodes)) {
     const auto [at, added] = seen.emplace(curve, static_cast<std::uint32_t>(curves_.size()));
     if (added) curves_.push_back(curve);
     curve_.push_back(at->second);
+    largest_.cpu = std::max(largest_.cpu, node.capacity.cpu);
+    largest_.memory = std::max(largest_.memory, node.capacity.memory);
+    largest_.gpu_milli = std::max(largest_.gpu_milli, node.capacity.gpu_milli);
+    open_.push_back(node.state == NodeState::unavailable ? 0 : 1);
+    zone_.push_back(static_cast<std::uint8_t>(node.zone));
+    gpu_model_.push_back(static_cast<std::uint8_t>(node.gpu_model));
     nodes_cpu_.push_back(node.capacity.cpu.count());
     steps_per_milli_.push_back(10.0 / static_cast<double>(node.capacity.cpu.count()));
     draw_.push_back(curve[0]);
@@ -166,6 +172,7 @@ void Cluster::set_state(NodeIndex i, NodeState state, TimePoint ready) {
   const bool was = nodes_[i].state == NodeState::unavailable;
   nodes_[i].state = state;
   nodes_[i].ready = ready;
+  open_[i] = state == NodeState::unavailable ? 0 : 1;
   if (was == (state == NodeState::unavailable)) return;
   update_block(i / kBlock);
   changed_.note(i);
@@ -182,7 +189,7 @@ void Cluster::update_gpus(NodeIndex i) {
 }
 
 void Cluster::widen_block(NodeIndex i) {
-  if (nodes_[i].state == NodeState::unavailable) return;
+  if (open_[i] == 0) return;
   Room& room = blocks_[i / kBlock];
   room.cpu = std::max(room.cpu, free_cpu_[i]);
   room.memory = std::max(room.memory, free_memory_[i]);

@@ -60,6 +60,7 @@ class Cluster {
   static Result<Cluster> create(std::vector<NodeSpec> nodes);
 
   std::size_t size() const { return nodes_.size(); }
+  const Request& largest() const { return largest_; }  // the most of each amount on any node
   const NodeSpec& node(NodeIndex i) const { return nodes_[i]; }  // state: as set_state() left it
   Request free(NodeIndex i) const;                               // gpu_milli: sum over all GPUs
   std::int64_t free_cpu(NodeIndex i) const { return free_cpu_[i]; }        // millicores
@@ -84,13 +85,12 @@ class Cluster {
   // Right now, on a node that takes jobs.
   bool fits(NodeIndex i, const Request& request) const {
     return free_cpu_[i] >= request.cpu.count() && free_memory_[i] >= request.memory.count() &&
-           (request.gpu_milli == 0 || fits_gpu(i, request.gpu_milli)) &&
-           nodes_[i].state != NodeState::unavailable;
+           (request.gpu_milli == 0 || fits_gpu(i, request.gpu_milli)) && open_[i] != 0;
   }
   // So many of them fit on the node if it was empty, whatever its state.
   std::int64_t most_members(NodeIndex i, const Request& request) const;
   bool allowed(NodeIndex i, BitSet zones, BitSet gpu_models) const {
-    return (zones >> nodes_[i].zone & 1) != 0 && (gpu_models >> nodes_[i].gpu_model & 1) != 0;
+    return (zones >> zone_[i] & 1) != 0 && (gpu_models >> gpu_model_[i] & 1) != 0;
   }
 
   // Takes the request's amounts. The GPUs: a share goes to the fullest GPU with room, whole ones to
@@ -166,8 +166,10 @@ class Cluster {
   void update_block(std::size_t block);
 
   std::vector<NodeSpec> nodes_;
-  std::vector<std::array<double, 12>> curves_;  // different ones, in milliwatts
-  std::vector<std::uint32_t> curve_;            // by node
+  Request largest_;
+  std::vector<std::uint8_t> open_, zone_, gpu_model_;  // what every look at a node needs
+  std::vector<std::array<double, 12>> curves_;         // different ones, in milliwatts
+  std::vector<std::uint32_t> curve_;                   // by node
   std::vector<double> steps_per_milli_, draw_;
   std::vector<std::int64_t> nodes_cpu_, free_cpu_, free_memory_, running_;
   std::vector<std::size_t>

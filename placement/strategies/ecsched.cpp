@@ -19,13 +19,10 @@ class EcSched : public ByFlow {
 
  protected:
   void begin(const Cluster& cluster) override {
-    cpu_ = memory_ = gpu_ = 1;
-    for (NodeIndex i = 0; i < cluster.size(); ++i) {
-      const Request& full = cluster.node(i).capacity;
-      cpu_ = std::max(cpu_, static_cast<double>(full.cpu.count()));
-      memory_ = std::max(memory_, static_cast<double>(full.memory.count()));
-      gpu_ = std::max(gpu_, static_cast<double>(full.gpu_milli));
-    }
+    const Request& most = cluster.largest();
+    cpu_ = std::max(1.0, static_cast<double>(most.cpu.count()));
+    memory_ = std::max(1.0, static_cast<double>(most.memory.count()));
+    gpu_ = std::max(1.0, static_cast<double>(most.gpu_milli));
   }
   double cost(const Request& request, NodeIndex i, const Cluster& cluster) const override {
     double product =

@@ -181,12 +181,11 @@ void GpuFill::begin(const Batch& batch, const Cluster& cluster) {
     counted_at_ = jobs_seen_;
   }
   if (waste_.size() != cluster.size()) {
-    most_cpu_ = most_gpu_ = 1;
+    const Request& most = cluster.largest();
+    most_cpu_ = std::max(1.0, static_cast<double>(most.cpu.count()));
+    most_gpu_ = std::max(1.0, static_cast<double>(most.gpu_milli));
     waste_.assign(cluster.size(), 0);
     for (NodeIndex i = 0; i < cluster.size(); ++i) {
-      const Request& full = cluster.node(i).capacity;
-      most_cpu_ = std::max(most_cpu_, static_cast<double>(full.cpu.count()));
-      most_gpu_ = std::max(most_gpu_, static_cast<double>(full.gpu_milli));
       refresh(i, cluster);
     }
     for (Kind& kind : kinds_) kind.score.clear();

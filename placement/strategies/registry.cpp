@@ -1,5 +1,6 @@
 #include "placement/strategies/registry.hpp"
 
+#include <array>
 #include <cctype>
 #include <string>
 

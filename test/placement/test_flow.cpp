@@ -146,7 +146,7 @@ TEST_CASE("flow: what is no problem is refused, with the place") {
   const Bad cases[] = {
       {"`first`", [](Problem& p) { p.first.back() = 1; }},
       {"`unit_first`", [](Problem& p) { p.unit.push_back(1); }},
-      {"arcs of job 0",
+      {"arcs of job 1",
        [](Problem& p) {
          p.first = {0, 3, 2};
        }},

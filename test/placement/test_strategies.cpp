@@ -165,12 +165,10 @@ TEST_CASE("strategies: small worked cases") {
     Cluster on = cluster(c.nodes);
     Decision decision;
     (*make_strategy(c.strategy))->decide({c.jobs, kNow, {}, 0}, on, decision);
-    std::vector<Assignment> sorted = decision.assigned;
     if (std::string_view(c.strategy).starts_with("ECSched")) {
       // All at once: which job comes first in the list says nothing.
       std::sort(decision.assigned.begin(), decision.assigned.end(),
                 [](const Assignment& a, const Assignment& b) { return a.job < b.job; });
-      std::vector<std::string> counts;
       if (std::string_view(c.strategy) == "ECSched-energy") {
         CHECK(on.used_cpu(0) == Millicores{6000});
         CHECK(on.used_cpu(1) == Millicores{6000});
@@ -328,8 +326,8 @@ TEST_CASE("CarbonAware waits for the cleanest start within the deadline") {
     CHECK(when(patient, {{&forecast, 1}}).waiting[0].not_before == kNow + kHour);
   }
   SUBCASE("no longer than it may be held back") {
-    patient.latest_start = kNow + kHour / 2;
-    CHECK(when(patient, {{&forecast, 1}}).waiting[0].not_before == kNow + kHour / 2);
+    patient.latest_start = kNow + std::chrono::minutes{30};
+    CHECK(when(patient, {{&forecast, 1}}).waiting[0].not_before == kNow + std::chrono::minutes{30});
   }
   SUBCASE("not at all without a deadline, a duration, a forecast, or time") {
     Job hasty = patient;
