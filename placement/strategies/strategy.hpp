@@ -104,7 +104,8 @@ struct Settings {
 };
 
 // An object keeps what it must remember between calls (where the round has come to, the state of
-// its generator, which work it has seen); a new one starts anew. Not for several threads at once.
+// its generator, which work it has seen), and serves one cluster; a new one starts anew. Not for
+// several threads at once.
 class Strategy {
  public:
   virtual ~Strategy() = default;
