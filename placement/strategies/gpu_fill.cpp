@@ -5,15 +5,16 @@
 // frequency.
 //
 // What is different here:
-// - The measure is what is left of the free GPU after the node has been *filled* with the typical
-//   job, not whether a first one fits. A node with eight free GPUs and CPU for one more job counts
-//   as seven GPUs lost, where FGD sees none: stranded GPUs are mostly those whose CPUs are gone.
-// - Parts of GPUs are no use to jobs of whole GPUs, but others take them while CPU is left: they
-//   count half.
+// - FGD's measure asks whether a first typical job fits. Here, in equal parts with it, counts what
+// is
+//   left of the free GPU after the node has been *filled* with the typical job: eight free GPUs
+//   beside CPU for one more job are seven GPUs lost, where FGD sees none. Stranded GPUs are mostly
+//   those whose CPUs are gone.
+// - In that part, parts of GPUs count half for jobs of whole GPUs: others take them while CPU is
+// left.
 // - Typical jobs are those seen so far (FGD: a declared list), counted anew at each doubling.
-// - Nearly equal changes (a hundredth of a GPU) go to the tightest node, without FGD's rounding to
-// a
-//   hundred scores.
+// - Changes are compared exactly, without FGD's rounding to a hundred scores; equal ones go to the
+//   tightest node.
 #include "placement/strategies/gpu_fill.hpp"
 
 #include <algorithm>
@@ -27,8 +28,9 @@ namespace {
 // Rare kinds are left out: together below a twentieth of the jobs, as FGD does.
 constexpr double kTypicalShare = 0.95;
 constexpr double kPartForWhole = 0.5;
+constexpr double kFilled = 0.5;  // the rest is FGD's measure
 // Thousandths of a GPU that a node as large as the largest, all free, is worse than a full one.
-constexpr double kTightness = 10;
+constexpr double kTightness = 1;
 constexpr std::size_t kMemoKept = 1 << 20;
 constexpr std::int64_t kWhole = 1000;
 constexpr double kNoFit = std::numeric_limits<double>::infinity();
@@ -86,27 +88,33 @@ double GpuFill::waste(const State& s, const std::int32_t* gpus, std::size_t coun
     if (gpus[g] == kWhole) ++whole;
   }
   if (total == 0) return 0;
-  const auto parts = static_cast<double>(total - whole * kWhole);
+  const std::int64_t parts = total - whole * kWhole;
   double lost = 0;
   for (const Typical& t : typical_) {
-    double usable = 0;
+    double filled = 0, first = 0;  // usable by as many as fit; by FGD's measure
     if ((t.zones >> zone & 1) != 0 && (t.gpu_models >> model & 1) != 0) {
       // So many by CPU and memory; more than the GPUs take makes no difference.
       std::int64_t room = total;
       if (t.cpu > 0) room = std::min(room, s.cpu / t.cpu);
       if (t.memory > 0 && s.memory / t.memory < room) room = s.memory / t.memory;
+      std::int64_t jobs = 0, small = 0;  // by GPUs alone; in GPUs too small for it
       if (t.gpu_milli >= kWhole) {
-        const std::int64_t jobs = std::min(room, whole / (t.gpu_milli / kWhole));
-        usable = static_cast<double>(jobs * t.gpu_milli);
-        if (room > jobs) usable += kPartForWhole * parts;
-      } else if (room > 0) {
-        std::int64_t jobs = whole * (kWhole / t.gpu_milli);
+        jobs = whole / (t.gpu_milli / kWhole);
+        small = parts;
+      } else {
+        jobs = whole * (kWhole / t.gpu_milli);
         for (std::size_t g = 0; g < count; ++g) {
-          if (gpus[g] != kWhole) jobs += gpus[g] / t.gpu_milli;
+          if (gpus[g] == kWhole) continue;
+          jobs += gpus[g] / t.gpu_milli;
+          if (gpus[g] < t.gpu_milli) small += gpus[g];
         }
-        usable = static_cast<double>(std::min(room, jobs) * t.gpu_milli);
       }
+      filled = static_cast<double>(std::min(room, jobs) * t.gpu_milli);
+      if (t.gpu_milli >= kWhole && room > jobs)
+        filled += kPartForWhole * static_cast<double>(parts);
+      if (room > 0 && jobs > 0) first = static_cast<double>(total - small);
     }
+    const double usable = kFilled * filled + (1 - kFilled) * first;
     lost += t.weight * (static_cast<double>(total) - usable);
   }
   return lost;

@@ -6,12 +6,12 @@ import json
 import random
 import sys
 
-PACKAGES = ("ortools==ORTOOLS",)
+PACKAGES = ("ortools==9.15.6755",)
 
 
 def python():
     from placement import solver_env
-    return solver_env.interpreter("ortools-ORTOOLS", PACKAGES)
+    return solver_env.interpreter("ortools-9.15.6755", PACKAGES)
 
 
 def instance(seed):
