@@ -2,7 +2,8 @@
 // Jobs to nodes at the least total cost: the min-cost flow source → jobs → nodes → sink in which
 // each job is one unit and each node takes a unit at a time, every one at least as dear as the one
 // before (convex). Solved exactly by successive shortest paths on node prices alone, which on this
-// shape of network is faster than a general solver (network_simplex.hpp; bench/sim_flow.cpp).
+// shape of network is faster than a general solver (bench/sim_flow.cpp) unless most jobs want the
+// same nodes; then, after a bounded effort, by network simplex (network_simplex.hpp).
 #include <cstdint>
 #include <span>
 #include <vector>

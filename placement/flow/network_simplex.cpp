@@ -52,6 +52,9 @@ Result<Flow> min_cost_flow(const Network& network) {
   for (std::size_t e = 0; e < network.edges.size(); ++e) {
     flow.on_edge[e] = simplex.flow(Graph::arcFromId(static_cast<int>(e)));
   }
+  for (int v = 0; v < vertices; ++v) {
+    flow.potential.push_back(simplex.potential(Graph::nodeFromId(v)));
+  }
   flow.cost = simplex.totalCost();
   return flow;
 }

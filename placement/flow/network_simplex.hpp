@@ -23,6 +23,9 @@ struct Network {
 
 struct Flow {
   std::vector<std::int64_t> on_edge;
+  // By vertex, the dual: cost + potential[from] - potential[to] is >= 0 on every edge with room and
+  // <= 0 on every edge with flow.
+  std::vector<Cost> potential;
   Cost cost = 0;
 };
 
