@@ -8,6 +8,7 @@
 #include "planner/consolidation/heuristic.hpp"
 #include "planner/consolidation/local_regression.hpp"
 #include "planner/consolidation/static_threshold.hpp"
+#include "planner/consolidation/steady.hpp"
 #include "simulator/consolidation/planetlab.hpp"
 #include "simulator/traces/planetlab.hpp"
 
@@ -18,6 +19,14 @@ namespace sim = kwatt::simulator;
 std::unique_ptr<Policy> make(const std::string& name) {
   std::unique_ptr<OverloadRule> rule;
   std::unique_ptr<SelectionRule> sel;
+  if (name.starts_with("own")) {
+    SteadySettings x;
+    if (auto* e = std::getenv("MARGIN")) x.margin = std::atof(e);
+    if (auto* e = std::getenv("HEAD")) x.headroom = std::atof(e);
+    if (auto* e = std::getenv("PRICE")) x.joules_per_move = std::atof(e);
+    if (auto* e = std::getenv("REST")) x.rest_steps = std::atoi(e);
+    return std::make_unique<Steady>(x);
+  }
   if (name.starts_with("dvfs")) return std::make_unique<Static>();
   if (name.starts_with("thr")) rule = std::make_unique<StaticThreshold>(0.8);
   if (name.starts_with("lr")) rule = std::make_unique<LocalRegression>(1.2);
@@ -39,9 +48,11 @@ int main(int argc, char** argv) {
     if (std::string(argv[1]) == "dvfs") setup.start = sim::consolidation::Start::first_fit;
     auto t0 = std::chrono::steady_clock::now();
     auto m = sim::consolidation::run(setup, *series, nullptr, *policy);
+    std::fflush(stdout);
     double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
     if (!m) { fmt::print("{}\n", m.error().text()); return 2; }
     fmt::print("{} {} kWh {:.2f} migr {} slav {:.7f} pdm {:.4f} slatah {:.4f} off {} esv {:.6f} {:.2f}s\n", std::string(argv[i]).substr(std::string(argv[i]).size()-12), argv[1], m->energy_kwh(), m->migrations,
                m->slav(), m->pdm()*100, m->slatah()*100, m->shutdowns, m->esv()*1e3, s);
+    fmt::print("    served LB {:.2f} kWh, lacking {:.4f} %, active host-h {:.0f} requested {:.6g}\n", m->requested_cpu_seconds*135/5320/3.6e6, 100*m->lacking_cpu_seconds/m->requested_cpu_seconds, m->active_seconds/3600, m->requested_cpu_seconds);
   }
 }

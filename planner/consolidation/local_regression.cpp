@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace kwatt::planner::consolidation {
 namespace {
@@ -26,8 +25,7 @@ double line_at(const History& newest_first, double x) {
 bool LocalRegression::overloaded(const Draft& draft, const DraftHost& host,
                                  std::uint32_t extra) const {
   const Load load = load_of(draft, host, extra);
-  static const bool trim = std::getenv("TRIM") != nullptr;
-  if (trim && load.samples < kLength) return load.requested > kFallback;
+  if (load.samples < kLength) return load.requested > kFallback;
   const Fleet& fleet = draft.fleet();
   const HostKind& kind = fleet.kind(fleet.hosts[host.index]);
   const double steps = std::ceil(load.largest_memory / kind.copy_per_second / fleet.step_seconds);

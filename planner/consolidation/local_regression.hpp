@@ -5,7 +5,8 @@
 //
 // As CloudSim 3.0.3 calculates it: the weights of loess are applied only when two fifths of them
 // are zero, which they never are. So the line is the ordinary least squares one, and the robust
-// variant, LRR, which differs in the weights, is the same rule.
+// variant, LRR, which differs in the weights, is the same rule. With fewer than ten samples 0.7 is the
+// threshold of what is requested.
 #include "planner/consolidation/overload.hpp"
 
 namespace kwatt::planner::consolidation {

@@ -89,21 +89,19 @@ Result<Metrics> run(const Setup& setup, const traces::Series& cpu, const traces:
   if (!fleet) return fleet.error();
   World world(std::move(fleet.value()), cpu, memory);
   const double step = setup.fleet.step_seconds;
-  for (double time = kFirstTick + step;; time += step) {
-    const bool last = time >= setup.seconds;
-    world.advance(last ? setup.seconds : time);
-    // The last step comes a tick early, without a sample of its own.
-    if (!last) world.remember();
+  for (double time = kFirstTick + step; time < setup.seconds; time += step) {
+    world.advance(time);
+    world.remember();
     const std::vector<Move> moves = policy.decide(world.fleet());
-    if (observer) observer(last ? setup.seconds : time, world.fleet(), moves);
+    if (observer) observer(time, world.fleet(), moves);
     for (const Move& move : moves) {
       if (const Result<void> allowed = check(world.fleet(), move); !allowed) {
         return allowed.error();
       }
       world.start(move);
     }
-    if (last) break;
   }
+  world.settle(setup.seconds);
   return world.finish();
 }
 

@@ -144,18 +144,25 @@ void World::end_idle_vms() {
   }
 }
 
-void World::advance(double time) {
-  while (next_event() <= time) {
-    const double at = next_event();
-    if (at > now_) look(at);
-    while (next_event() == at) {
-      const Event event = events_.top();
-      events_.pop();
-      event.ends ? land(event.move) : copy(event.move, at);
-    }
-    look(at);
+// All that begins or ends at the time of the next event.
+void World::next() {
+  const double at = next_event();
+  if (at > now_) look(at);
+  while (next_event() == at) {
+    const Event event = events_.top();
+    events_.pop();
+    event.ends ? land(event.move) : copy(event.move, at);
   }
+  look(at);
+}
+
+void World::advance(double time) {
+  while (next_event() <= time) next();
   if (time > now_) look(time);
+}
+
+void World::settle(double time) {
+  while (next_event() < time) next();
 }
 
 void World::remember() {

@@ -34,6 +34,8 @@ class World {
   // Everything under way until `time`, including it, and a look at all hosts then. Not before the
   // time of the last call.
   void advance(double time);
+  // The starts and ends of migrations before `time`, and nothing after the last of them.
+  void settle(double time);
   // Each VM's utilization is now part of its past.
   void remember();
   void start(const planner::consolidation::Move& move);
@@ -50,6 +52,7 @@ class World {
     }
   };
   void want(double time);
+  void next();
   void look(double time);
   void look_at(std::size_t host, double time);
   void copy(const planner::consolidation::Move& move, double time);
