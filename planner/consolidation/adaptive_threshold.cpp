@@ -37,9 +37,15 @@ double median_absolute_deviation(History& samples, std::size_t count) {
 
 bool AdaptiveThreshold::overloaded(const Draft& draft, const DraftHost& host,
                                    std::uint32_t extra) const {
-  Load load = load_of(draft, host, extra);
-  if (load.samples < kEnough) return load.requested > kFallback;
-  return load.requested > 1 - safety_ * spread_(load.history, load.samples);
+  const double requested = requested_share(draft, host, extra);
+  const std::size_t count = samples_of(draft, host, extra);
+  if (count < kEnough) return requested > kFallback;
+  History samples = host.history;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (extra != kNone) samples[i] += draft.history(extra)[i];
+    samples[i] /= host.cpu;
+  }
+  return requested > 1 - safety_ * spread_(samples, count);
 }
 
 }  // namespace kwatt::planner::consolidation

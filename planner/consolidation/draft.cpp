@@ -20,13 +20,18 @@ std::size_t without_zero_tail(const History& history) {
 }  // namespace
 
 Draft::Draft(const Fleet& fleet)
-    : fleet_(fleet), histories_(fleet.vms.size()), hosts_(fleet.hosts.size()) {
+    : fleet_(fleet),
+      histories_(fleet.vms.size()),
+      samples_(fleet.vms.size(), 1),
+      hosts_(fleet.hosts.size()) {
   for (std::size_t v = 0; v < fleet.vms.size(); ++v) {
     const Vm& vm = fleet.vms[v];
+    if (vm.host == kNone) continue;
     const std::size_t n = std::min(kHistory, vm.past.size());
     for (std::size_t i = 0; i < n; ++i) {
       histories_[v][i] = vm.past[vm.past.size() - 1 - i] * vm.cpu;
     }
+    samples_[v] = without_zero_tail(histories_[v]);
   }
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     DraftHost& host = hosts_[h];
@@ -34,8 +39,10 @@ Draft::Draft(const Fleet& fleet)
     host.index = static_cast<std::uint32_t>(h);
     host.cpu = kind.cpu();
     host.core_cpu = kind.core_cpu;
+    host.free = host.cpu;
+    host.memory_free = kind.memory;
     host.vms = fleet.hosts[h].vms;
-    recount(host);
+    if (!host.vms.empty()) recount(host);
   }
 }
 
@@ -46,6 +53,7 @@ void Draft::recount(DraftHost& host) const {
   };
   host.requested = host.handed_out = host.largest_memory = 0;
   host.history.fill(0);
+  host.samples = 1;
   host.free = host.cpu;
   host.memory_free = fleet_.kind(fleet_.hosts[host.index]).memory;
   double wanted = 0;
@@ -58,6 +66,7 @@ void Draft::recount(DraftHost& host) const {
     host.memory_free -= vm.memory_demand;
     host.largest_memory = std::max(host.largest_memory, vm.memory);
     append(host.history, histories_[v]);
+    host.samples = std::max(host.samples, samples_[v]);
   }
   const bool enough = wanted <= host.cpu;
   const double scale = enough ? 1 : host.cpu / wanted;
@@ -67,7 +76,6 @@ void Draft::recount(DraftHost& host) const {
     host.handed_out += given;
   }
   host.free = enough ? host.cpu - wanted : 0;
-  host.samples = without_zero_tail(host.history);
 }
 
 bool Draft::fits(std::uint32_t vm, std::uint32_t host) const {
@@ -86,7 +94,7 @@ void Draft::add(std::uint32_t vm, std::uint32_t host) {
   h.memory_free -= v.memory_demand;
   h.largest_memory = std::max(h.largest_memory, v.memory);
   append(h.history, histories_[vm]);
-  h.samples = without_zero_tail(h.history);
+  h.samples = std::max(h.samples, samples_[vm]);
 }
 
 void Draft::remove(std::uint32_t vm, std::uint32_t host) {

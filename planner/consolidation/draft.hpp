@@ -22,7 +22,7 @@ struct DraftHost {
   double free = 0;
   double memory_free = 0;
   History history{};  // of its VMs together: it moves with them
-  std::size_t samples = 0;  // up to the oldest in which one of them had load
+  std::size_t samples = 1;  // up to the oldest in which one of them had load
   double largest_memory = 0;
 };
 
@@ -34,6 +34,8 @@ class Draft {
   const Fleet& fleet() const { return fleet_; }
   const DraftHost& host(std::uint32_t index) const { return hosts_[index]; }
   const History& history(std::uint32_t vm) const { return histories_[vm]; }
+  // Up to the VM's oldest sample within the history that is not zero; one at least.
+  std::size_t samples(std::uint32_t vm) const { return samples_[vm]; }
   // Free CPU, one core and free memory are enough for what the VM wants now.
   bool fits(std::uint32_t vm, std::uint32_t host) const;
   // The VM is here as well from now on; it fits.
@@ -44,6 +46,7 @@ class Draft {
   void recount(DraftHost& host) const;
   const Fleet& fleet_;
   std::vector<History> histories_;
+  std::vector<std::size_t> samples_;
   std::vector<DraftHost> hosts_;
 };
 

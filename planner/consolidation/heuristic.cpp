@@ -34,7 +34,11 @@ class Emptying {
       : draft_(draft), fit_(draft, rule), spared_(draft.fleet().hosts.size()) {
     const Fleet& fleet = draft.fleet();
     for (std::uint32_t h = 0; h < spared_.size(); ++h) {
-      if (measured(fleet, h) == 0) spare(h);
+      if (measured(fleet, h) == 0) {
+        spare(h);
+      } else {
+        running_.push_back(h);
+      }
     }
     for (const std::uint32_t h : overloaded) spare(h);
   }
@@ -60,7 +64,7 @@ class Emptying {
     const Fleet& fleet = draft_.fleet();
     std::uint32_t found = kNone;
     double least = 1;
-    for (std::uint32_t h = 0; h < spared_.size(); ++h) {
+    for (const std::uint32_t h : running_) {
       if (spared_[h]) continue;
       const double load = measured(fleet, h);
       if (load > 0 && load < least && has_movable(h)) {
@@ -102,6 +106,7 @@ class Emptying {
 
   Draft& draft_;
   BestFit fit_;
+  std::vector<std::uint32_t> running_;
   std::vector<bool> spared_;  // not to be emptied
 };
 

@@ -9,13 +9,15 @@ namespace {
 constexpr std::size_t kLength = 10;
 constexpr double kFallback = 0.7;
 
-// Of the least squares line through samples at x = 1..10, newest first: its value at x.
-double line_at(const History& newest_first, double x) {
+// Of the least squares line through samples at x = 1..10: its value at x. `sample(i)` is the i-th
+// newest.
+template <class Sample>
+double line_at(double x, Sample sample) {
   constexpr double kMean = 5.5, kSquares = 82.5;
   double sum = 0, slope = 0;
   for (std::size_t i = 0; i < kLength; ++i) {
-    sum += newest_first[i];
-    slope += newest_first[i] * (static_cast<double>(kLength - i) - kMean);
+    sum += sample(i);
+    slope += sample(i) * (static_cast<double>(kLength - i) - kMean);
   }
   return sum / kLength + slope / kSquares * (x - kMean);
 }
@@ -24,12 +26,21 @@ double line_at(const History& newest_first, double x) {
 
 bool LocalRegression::overloaded(const Draft& draft, const DraftHost& host,
                                  std::uint32_t extra) const {
-  const Load load = load_of(draft, host, extra);
-  if (load.samples < kLength) return load.requested > kFallback;
+  if (samples_of(draft, host, extra) < kLength) {
+    return requested_share(draft, host, extra) > kFallback;
+  }
   const Fleet& fleet = draft.fleet();
-  const HostKind& kind = fleet.kind(fleet.hosts[host.index]);
-  const double steps = std::ceil(load.largest_memory / kind.copy_per_second / fleet.step_seconds);
-  return safety_ * line_at(load.history, static_cast<double>(kLength) + steps) >= 1;
+  double memory = host.largest_memory;
+  if (extra != kNone) memory = std::max(memory, fleet.vms[extra].memory);
+  const double copying = memory / fleet.kind(fleet.hosts[host.index]).copy_per_second;
+  const double x = static_cast<double>(kLength) + std::ceil(copying / fleet.step_seconds);
+  const History& own = host.history;
+  const double expected =
+      extra == kNone ? line_at(x, [&](std::size_t i) { return own[i]; })
+                     : line_at(x, [&, &more = draft.history(extra)](std::size_t i) {
+                         return own[i] + more[i];
+                       });
+  return safety_ * expected / host.cpu >= 1;
 }
 
 }  // namespace kwatt::planner::consolidation

@@ -14,14 +14,9 @@ class OverloadRule {
                           std::uint32_t extra = kNone) const = 0;
 };
 
-// What rules look at: a host's own figures and those of one VM more.
-struct Load {
-  double requested = 0;  // share of the host's CPU
-  History history{};     // the same, newest first
-  std::size_t samples = 0;
-  double largest_memory = 0;
-};
-Load load_of(const Draft& draft, const DraftHost& host, std::uint32_t extra);
+// Of a host and one VM more: the share of its CPU that is requested, and how far back there are
+// samples.
 double requested_share(const Draft& draft, const DraftHost& host, std::uint32_t extra);
+std::size_t samples_of(const Draft& draft, const DraftHost& host, std::uint32_t extra);
 
 }  // namespace kwatt::planner::consolidation

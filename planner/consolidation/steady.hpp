@@ -24,7 +24,7 @@
 namespace kwatt::planner::consolidation {
 
 struct SteadySettings {
-  double margin = 1;                // deviations kept free on a host that receives
+  double margin = 1.5;              // deviations kept free on a host that receives
   double headroom = 0.02;           // share of CPU that demands of now must leave free
   double memory_fill = 0.9;         // of a host that receives
   double horizon_seconds = 3'600;   // in which a change must repay

@@ -17,6 +17,10 @@ struct Metrics {
   double lacking_cpu_seconds = 0;                          // in migration or not
   std::uint64_t migrations = 0, shutdowns = 0, wakes = 0;
 
+  // Share of what was requested that was not given.
+  double lacking() const {
+    return requested_cpu_seconds > 0 ? lacking_cpu_seconds / requested_cpu_seconds : 0;
+  }
   double energy_kwh() const { return energy_joules / 3.6e6; }
   double slatah() const { return active_seconds > 0 ? lacking_seconds / active_seconds : 0; }
   double pdm() const {
