@@ -1,8 +1,7 @@
 // Runs the consolidation experiments on the traces under DATA (../shared/data), and prints one JSON
 // array with a row for each run: what it cost, how long it took in CPU time, and the lower bound.
-#include <ctime>
-
 #include <algorithm>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -57,8 +56,7 @@ class Runs {
     if (name == "dvfs") setup.start = consolidation::Start::first_fit;
     Timed timed(**policy);
     const double started = cpu_seconds();
-    const Result<consolidation::Metrics> run =
-        consolidation::run(setup, cpu, memory, timed);
+    const Result<consolidation::Metrics> run = consolidation::run(setup, cpu, memory, timed);
     const double seconds = cpu_seconds() - started;
     if (!run) return complain(run.error());
     const double bound = consolidation::lower_bound_joules(setup.fleet, cpu, memory) / 3.6e6;
@@ -113,8 +111,7 @@ bool google_day(Runs& runs, const std::string& data, int day) {
     return Runs::complain(
         fail(ErrorCode::io, fmt::format("cannot open {} and {}", cpu_name, memory_name)));
   }
-  const Result<traces::GoogleVms> vms =
-      traces::read_google_vms(cpu, cpu_name, memory, memory_name);
+  const Result<traces::GoogleVms> vms = traces::read_google_vms(cpu, cpu_name, memory, memory_name);
   if (!vms) return Runs::complain(vms.error());
   const consolidation::Setup setup = consolidation::planetlab_setup(vms->cpu.columns(), 200);
   return std::all_of(std::begin(kCompared), std::end(kCompared), [&](std::string_view policy) {

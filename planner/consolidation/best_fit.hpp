@@ -1,7 +1,7 @@
 #pragma once
-// PABFD, power-aware best fit decreasing: VMs by decreasing CPU demand, each to the host whose power
-// it raises least among those that it does not overload. Beloglazov and Buyya, CCPE 24(13), 2012,
-// algorithm 2.
+// PABFD, power-aware best fit decreasing: VMs by decreasing CPU demand, each to the host whose
+// power it raises least among those that it does not overload. Beloglazov and Buyya, CCPE 24(13),
+// 2012, algorithm 2.
 //
 // As CloudSim 3.0.3 calculates it: the increase is taken from the host's power as last measured,
 // not as drafted, and a host that is off counts with its idle power. So the idle power of a woken

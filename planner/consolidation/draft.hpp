@@ -10,18 +10,18 @@
 
 namespace kwatt::planner::consolidation {
 
-constexpr std::size_t kHistory = 30;  // samples that the published detectors look back
+constexpr std::size_t kHistory = 30;           // samples that the published detectors look back
 using History = std::array<double, kHistory>;  // CPU, newest first, 0 where there is no sample
 
 struct DraftHost {
   std::uint32_t index = 0;
   double cpu = 0, core_cpu = 0;  // of its kind
   std::vector<std::uint32_t> vms;
-  double requested = 0;  // by its VMs
+  double requested = 0;   // by its VMs
   double handed_out = 0;  // to them; of those arriving what they will get here
   double free = 0;
   double memory_free = 0;
-  History history{};  // of its VMs together: it moves with them
+  History history{};        // of its VMs together: it moves with them
   std::size_t samples = 1;  // up to the oldest in which one of them had load
   double largest_memory = 0;
 };

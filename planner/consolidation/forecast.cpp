@@ -18,8 +18,8 @@ Outlook recent_outlook(std::span<const double> past) {
     mean += change / weights;
     squares = squares * kFading + change * (sample - mean);
   }
-  const double variance = (squares + kUnknownWeight * kUnknown * kUnknown) /
-                          (weights + kUnknownWeight);
+  const double variance =
+      (squares + kUnknownWeight * kUnknown * kUnknown) / (weights + kUnknownWeight);
   return {mean, std::sqrt(variance)};
 }
 

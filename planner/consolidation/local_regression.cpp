@@ -35,11 +35,11 @@ bool LocalRegression::overloaded(const Draft& draft, const DraftHost& host,
   const double copying = memory / fleet.kind(fleet.hosts[host.index]).copy_per_second;
   const double x = static_cast<double>(kLength) + std::ceil(copying / fleet.step_seconds);
   const History& own = host.history;
-  const double expected =
-      extra == kNone ? line_at(x, [&](std::size_t i) { return own[i]; })
-                     : line_at(x, [&, &more = draft.history(extra)](std::size_t i) {
-                         return own[i] + more[i];
-                       });
+  const double expected = extra == kNone
+                              ? line_at(x, [&](std::size_t i) { return own[i]; })
+                              : line_at(x, [&, &more = draft.history(extra)](std::size_t i) {
+                                  return own[i] + more[i];
+                                });
   return safety_ * expected / host.cpu >= 1;
 }
 

@@ -83,8 +83,8 @@ std::uint32_t MaximumCorrelation::select(const Draft& draft, const DraftHost& ho
   if (matrix.empty()) return fallback_.select(draft, host);
   const std::vector<double> diagonal = inverse_diagonal(matrix, vms.size());
   if (diagonal.empty()) return fallback_.select(draft, host);
-  return vms[static_cast<std::size_t>(
-      std::max_element(diagonal.begin(), diagonal.end()) - diagonal.begin())];
+  return vms[static_cast<std::size_t>(std::max_element(diagonal.begin(), diagonal.end()) -
+                                      diagonal.begin())];
 }
 
 }  // namespace kwatt::planner::consolidation

@@ -36,11 +36,12 @@ Error unknown(std::string_view name) {
   for (const std::string_view each : policy_names()) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each);
   }
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("no consolidation policy '{}': a detector (thr, iqr, mad, lr, lrr), a "
-                          "selection (mmt, mu, rs, mc) and a parameter from 0 to 10, joined by '-', "
-                          "or one of {}",
-                          name, names));
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("no consolidation policy '{}': a detector (thr, iqr, mad, lr, lrr), a "
+                  "selection (mmt, mu, rs, mc) and a parameter from 0 to 10, joined by '-', "
+                  "or one of {}",
+                  name, names));
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ Result<std::unique_ptr<Policy>> policy_named(std::string_view name, std::uint64_
 
 const std::vector<std::string_view>& policy_names() {
   static const std::vector<std::string_view> names = {
-      "dvfs",       "thr-mmt-0.8", "iqr-mmt-1.5", "mad-mmt-2.5", "lr-mmt-1.2",
+      "dvfs",        "thr-mmt-0.8", "iqr-mmt-1.5", "mad-mmt-2.5", "lr-mmt-1.2",
       "lrr-mmt-1.2", "lr-mu-1.2",   "lr-rs-1.2",   "lr-mc-1.2",   "kwatt"};
   return names;
 }

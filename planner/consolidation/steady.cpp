@@ -8,8 +8,8 @@ namespace kwatt::planner::consolidation {
 namespace {
 
 struct Load {
-  double now = 0;     // CPU wanted
-  double mean = 0;    // CPU expected
+  double now = 0;   // CPU wanted
+  double mean = 0;  // CPU expected
   double variance = 0;
   double memory = 0;
   Load& operator+=(const Load& other) {
@@ -61,9 +61,7 @@ class Decision {
 
  private:
   const HostKind& kind(std::uint32_t host) const { return fleet_.kind(fleet_.hosts[host]); }
-  double cpu_now(std::uint32_t host) const {
-    return kind(host).cpu() * (1 - settings_.headroom);
-  }
+  double cpu_now(std::uint32_t host) const { return kind(host).cpu() * (1 - settings_.headroom); }
 
   Load load_of(const Vm& vm) const {
     const Outlook outlook = settings_.forecast(vm.past);
@@ -91,9 +89,8 @@ class Decision {
         load.now > cpu_now(host) || load.memory > its.memory * settings_.memory_fill) {
       return std::nullopt;
     }
-    const double free =
-        std::min(its.cpu() - load.mean - margin * std::sqrt(load.variance),
-                 its.cpu() * best_[fleet_.hosts[host].kind].load - load.mean);
+    const double free = std::min(its.cpu() - load.mean - margin * std::sqrt(load.variance),
+                                 its.cpu() * best_[fleet_.hosts[host].kind].load - load.mean);
     if (free < 0) return std::nullopt;
     return free;
   }
@@ -245,8 +242,8 @@ class Decision {
       loads_[target] += vm_loads_[vm];
       planned.push_back({vm, target});
     }
-    const double price = settings_.joules_per_move * static_cast<double>(planned.size()) +
-                         kind(host).boot_joules;
+    const double price =
+        settings_.joules_per_move * static_cast<double>(planned.size()) + kind(host).boot_joules;
     undo(planned);
     if (saved * settings_.horizon_seconds < price) return false;
     for (const Move& each : planned) move(each.vm, host, each.host);

@@ -16,8 +16,8 @@ struct Supply {
   double amount = 0, price = 0;
 };
 
-// Watts for so much, cheapest first. What exceeds all supplies costs as the last, which is less than
-// it can.
+// Watts for so much, cheapest first. What exceeds all supplies costs as the last, which is less
+// than it can.
 double cheapest(const std::vector<Supply>& supplies, double wanted) {
   double watts = 0;
   for (std::size_t i = 0; i < supplies.size() && wanted > 0; ++i) {
@@ -37,9 +37,8 @@ Supplies supplies_of(const Fleet& fleet) {
   Supplies supplies;
   for (std::size_t k = 0; k < fleet.kinds.size(); ++k) {
     const HostKind& kind = fleet.kinds[k];
-    const auto hosts = static_cast<double>(
-        std::count_if(fleet.hosts.begin(), fleet.hosts.end(),
-                      [&](const auto& host) { return host.kind == k; }));
+    const auto hosts = static_cast<double>(std::count_if(
+        fleet.hosts.begin(), fleet.hosts.end(), [&](const auto& host) { return host.kind == k; }));
     const planner::consolidation::BestLoad best = planner::consolidation::best_load(kind);
     supplies.cpu.push_back({hosts * kind.cpu() * best.load, best.watts_per_cpu});
     supplies.memory.push_back({hosts * kind.memory, kind.watts.idle() / kind.memory});

@@ -12,9 +12,9 @@ namespace kwatt::simulator::consolidation {
 
 struct Metrics {
   double energy_joules = 0;
-  double active_seconds = 0, lacking_seconds = 0;          // of hosts
+  double active_seconds = 0, lacking_seconds = 0;         // of hosts
   double requested_cpu_seconds = 0, lacking_in_move = 0;  // of VMs
-  double lacking_cpu_seconds = 0;                          // in migration or not
+  double lacking_cpu_seconds = 0;                         // in migration or not
   std::uint64_t migrations = 0, shutdowns = 0, wakes = 0;
 
   // Share of what was requested that was not given.

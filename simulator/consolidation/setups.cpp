@@ -16,18 +16,33 @@ constexpr double kCopyPerSecond = 1'000'000.0 / (2 * 8'000);
 
 // HP ProLiant ML110 G4 and G5, https://www.spec.org/power_ssj2008/results/.
 const std::array<HostKind, 2> kKinds = {
-    HostKind{2, 1860, 4096, kCopyPerSecond,
-             {{86, 89.4, 92.6, 96, 99.5, 102, 106, 108, 112, 114, 117}}, 0, 0},
-    HostKind{2, 2660, 4096, kCopyPerSecond,
-             {{93.7, 97, 101, 105, 110, 116, 121, 125, 129, 133, 135}}, 0, 0}};
+    HostKind{2,
+             1860,
+             4096,
+             kCopyPerSecond,
+             {{86, 89.4, 92.6, 96, 99.5, 102, 106, 108, 112, 114, 117}},
+             0,
+             0},
+    HostKind{2,
+             2660,
+             4096,
+             kCopyPerSecond,
+             {{93.7, 97, 101, 105, 110, 116, 121, 125, 129, 133, 135}},
+             0,
+             0}};
 
 // One core and its memory.
 constexpr double kCoreCpu = 2660, kCoreMemory = 4096;
 constexpr double kBootSeconds = 120;
 
 HostKind modern(double cores, const Watts& watts) {
-  return {cores, kCoreCpu, cores * kCoreMemory, 10 * kCopyPerSecond, watts,
-          kBootSeconds, watts.points.back() * kBootSeconds};
+  return {cores,
+          kCoreCpu,
+          cores * kCoreMemory,
+          10 * kCopyPerSecond,
+          watts,
+          kBootSeconds,
+          watts.points.back() * kBootSeconds};
 }
 
 // https://www.spec.org/power_ssj2008/results/: 2 × EPYC 7763 (ASUS RS700A), EPYC 7763 (HPE DL325),

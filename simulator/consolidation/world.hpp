@@ -70,7 +70,7 @@ class World {
   std::vector<bool> copying_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t events_made_ = 0;
-  double now_ = 0;     // of the last look
+  double now_ = 0;      // of the last look
   double wanted_ = -1;  // when demands were calculated
 };
 

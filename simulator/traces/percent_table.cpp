@@ -51,15 +51,14 @@ Result<std::vector<std::string>> read_names(const std::string& line, std::string
 
 std::optional<std::string> read_value(std::string_view field, const PercentRules& rules,
                                       double& value) {
-  const std::string wanted = fmt::format("expected a {} from 0 to {:g}",
-                                         rules.whole ? "whole percentage" : "percentage",
-                                         rules.clip ? 1e6 : rules.above);
+  const std::string wanted =
+      fmt::format("expected a {} from 0 to {:g}", rules.whole ? "whole percentage" : "percentage",
+                  rules.clip ? 1e6 : rules.above);
   if (field.empty()) return fmt::format("no value, {}", wanted);
   const char* end = field.data() + field.size();
-  const auto [stop, error] =
-      std::from_chars(field.data(), end, value, std::chars_format::fixed);
-  const bool digits = std::all_of(field.begin(), field.end(),
-                                  [](char c) { return c >= '0' && c <= '9'; });
+  const auto [stop, error] = std::from_chars(field.data(), end, value, std::chars_format::fixed);
+  const bool digits =
+      std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (error != std::errc{} || stop != end || !std::isfinite(value) || (rules.whole && !digits) ||
       std::signbit(value) || value > (rules.clip ? 1e6 : rules.above)) {
     return fmt::format("'{}', {}", field, wanted);

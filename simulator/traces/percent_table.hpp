@@ -11,9 +11,9 @@
 namespace kwatt::simulator::traces {
 
 struct PercentRules {
-  bool whole = false;         // digits only
-  double above = 100;         // what is more than this is an error …
-  bool clip = false;          // … or counts as `above`
+  bool whole = false;  // digits only
+  double above = 100;  // what is more than this is an error …
+  bool clip = false;   // … or counts as `above`
 };
 
 // Reads line by line. `name` stands in messages, as file:line. ErrorCode::parse: no names, a name
