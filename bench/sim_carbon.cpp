@@ -76,7 +76,9 @@ int run(const Options& options) {
   const auto series = read(options);
   if (!series) return fail_with(series.error()), 1;
   const auto from = carbon::parse_time(options.from), to = carbon::parse_time(options.to);
-  if (!from || !to) return fail_with(kwatt::fail(kwatt::ErrorCode::invalid_argument, "--from and --to are times")), 1;
+  if (!from || !to)
+    return fail_with(kwatt::fail(kwatt::ErrorCode::invalid_argument, "--from and --to are times")),
+           1;
   if (options.daily) {
     std::string rows;
     double base = 0;
@@ -118,9 +120,8 @@ int main(int argc, char** argv) {
   app.add_option("--time-column", options.shape.time)->capture_default_str();
   app.add_option("--value-column", options.shape.value)->capture_default_str();
   app.add_flag("--skip-bad", options.shape.skip_bad);
-  app.add_option_function<int>("--step-minutes", [&](int minutes) {
-    options.shape.step = std::chrono::minutes{minutes};
-  });
+  app.add_option_function<int>(
+      "--step-minutes", [&](int minutes) { options.shape.step = std::chrono::minutes{minutes}; });
   app.add_option("--from", options.from)->required();
   app.add_option("--to", options.to)->required();
   app.add_option("--learner", options.learners)->capture_default_str();

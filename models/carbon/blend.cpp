@@ -10,8 +10,8 @@
 namespace kwatt::models::carbon {
 namespace {
 
-constexpr double kForget = 0.999;   // by the hour
-constexpr double kJudged = kWeek;   // hours of errors before a learner has a say
+constexpr double kForget = 0.999;     // by the hour
+constexpr double kJudged = kWeek;     // hours of errors before a learner has a say
 constexpr double kLeastError = 1e-6;  // grams squared: a perfect one must not divide by zero
 
 using Day = std::array<double, kDay>;
@@ -27,9 +27,9 @@ struct Member {
 class Blend final : public Learner {
  public:
   Blend() {
-    for (auto make : {+[] { return make_seasonal_naive(kDay); },
-                      +[] { return make_seasonal_naive(kWeek); }, &make_holt_winters,
-                      &make_lag_ridge, &make_deviation_ridge}) {
+    for (auto make :
+         {+[] { return make_seasonal_naive(kDay); }, +[] { return make_seasonal_naive(kWeek); },
+          &make_holt_winters, &make_lag_ridge, &make_deviation_ridge}) {
       members_.push_back({make()});
     }
   }

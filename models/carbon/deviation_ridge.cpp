@@ -13,15 +13,15 @@
 namespace kwatt::models::carbon {
 namespace {
 
-constexpr std::size_t kWaves = 2;         // a day and half a day
-constexpr std::size_t kNear = 6;          // lags that may count differently over the day
-constexpr std::size_t kMeans = 2;         // of the last day and the last three
+constexpr std::size_t kWaves = 2;  // a day and half a day
+constexpr std::size_t kNear = 6;   // lags that may count differently over the day
+constexpr std::size_t kMeans = 2;  // of the last day and the last three
 constexpr std::size_t kPlain = kDay + kMeans;
 constexpr std::size_t kWaved = kNear + kMeans;
 constexpr std::size_t kHours = kPlain + 2 * kWaves * kWaved, kDays = kHours + kDay,
                       kInputs = kDays + 7;
 constexpr double kRidge = 3;
-constexpr double kForget = 0.9999;   // by the hour: half in ten months
+constexpr double kForget = 0.9999;    // by the hour: half in ten months
 constexpr double kUsualShare = 0.15;  // of each new day in the usual day
 constexpr double kHourWeight = 0.3, kDayWeight = 0.2;
 constexpr double kLeastMean = 1;  // grams

@@ -57,8 +57,9 @@ std::optional<double> Forecast::mean(TimePoint from, Duration length) const {
 Result<IntensityForecaster> IntensityForecaster::make(std::string_view learner) {
   auto made = make_learner(learner);
   if (made == nullptr) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("no carbon forecast is called \"{}\"; there are: {}", learner, names()));
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("no carbon forecast is called \"{}\"; there are: {}", learner, names()));
   }
   return IntensityForecaster(std::move(made));
 }
@@ -111,10 +112,9 @@ Forecast IntensityForecaster::forecast(TimePoint now, std::size_t hours,
   if (past_.grams.empty() || hour_of(now) < past_.first) return out;
   const TimePoint known_until{kHour * next_hour()};
   if (out.start - known_until > stale_after) {
-    return without(Missing::stale,
-                   fmt::format("the newest carbon intensity is of {}, {} ago",
-                               format_rfc3339(known_until - kHour),
-                               format_go_duration(now - known_until)));
+    return without(Missing::stale, fmt::format("the newest carbon intensity is of {}, {} ago",
+                                               format_rfc3339(known_until - kHour),
+                                               format_go_duration(now - known_until)));
   }
   if (past_.size() < std::max(kDay, learner_->needs())) {
     return without(Missing::too_short,
@@ -123,14 +123,16 @@ Forecast IntensityForecaster::forecast(TimePoint now, std::size_t hours,
   }
   const auto known = std::count(measured_.end() - kDay, measured_.end(), true);
   if (2 * known < static_cast<std::ptrdiff_t>(kDay)) {
-    return without(Missing::gaps,
-                   fmt::format("of the last 24 hours of carbon intensity only {} are known", known));
+    return without(
+        Missing::gaps,
+        fmt::format("of the last 24 hours of carbon intensity only {} are known", known));
   }
   // From the newest value to the last hour asked for; what was measured already stands before it.
   const std::int64_t first = hour_of(now) - past_.first;
   const auto size = static_cast<std::int64_t>(past_.size());
   const auto wanted = static_cast<std::int64_t>(std::min(hours, kLongestHorizon));
-  std::vector<double> said(static_cast<std::size_t>(std::max<std::int64_t>(0, first + wanted - size)));
+  std::vector<double> said(
+      static_cast<std::size_t>(std::max<std::int64_t>(0, first + wanted - size)));
   if (!said.empty()) learner_->predict(past_, said);
   for (std::int64_t hour = first; hour < first + wanted; ++hour) {
     out.grams.push_back(hour < size ? past_.grams[static_cast<std::size_t>(hour)]

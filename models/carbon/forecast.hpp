@@ -50,13 +50,13 @@ class IntensityForecaster {
   static Result<IntensityForecaster> make(std::string_view learner);
 
   // Learns the hours of `series` that had ended by `now` and lie behind those learned already. A
-  // missing hour is learned as it was forecast, and counted as a gap; after two weeks without values
-  // all is learned anew.
+  // missing hour is learned as it was forecast, and counted as a gap; after two weeks without
+  // values all is learned anew.
   void learn(const IntensitySeries& series, TimePoint now);
   // The same, one hour: nullopt is a gap. Hours not behind those learned already are ignored.
   void learn_hour(std::int64_t hours_since_1970, std::optional<double> grams);
-  // Of the hours from that of `now` on; at most kLongestHorizon of them. The newest hour learned may
-  // have ended `stale_after` before the hour of `now` began.
+  // Of the hours from that of `now` on; at most kLongestHorizon of them. The newest hour learned
+  // may have ended `stale_after` before the hour of `now` began.
   Forecast forecast(TimePoint now, std::size_t hours, Duration stale_after = kStaleAfter) const;
 
  private:

@@ -156,9 +156,9 @@ Result<void> Reader::make_series(const std::string& zone, const std::vector<Row>
   for (const Row& row : found) {
     const Duration since = row.reading.at - found.front().reading.at;
     if (since % step != Duration{0}) {
-      if (auto counted = refuse(row.line, fmt::format("{} is off the grid of one value every {}",
-                                                      format_rfc3339(row.reading.at),
-                                                      format_go_duration(step)));
+      if (auto counted = refuse(
+              row.line, fmt::format("{} is off the grid of one value every {}",
+                                    format_rfc3339(row.reading.at), format_go_duration(step)));
           !counted) {
         return counted;
       }

@@ -36,8 +36,8 @@ IntensitySeries IntensitySeries::trimmed(TimePoint start, Duration step,
   out.start_ = start + step * (first - grams.begin());
   out.step_ = step;
   out.grams_.assign(first, last);
-  out.gaps_ = out.size() - static_cast<std::size_t>(
-                               std::count_if(out.grams_.begin(), out.grams_.end(), known));
+  out.gaps_ = out.size() -
+              static_cast<std::size_t>(std::count_if(out.grams_.begin(), out.grams_.end(), known));
   return out;
 }
 

@@ -16,8 +16,8 @@ Result<void> check(const std::vector<Place>& places, const ShiftableJob& job) {
   };
   if (places.empty()) return bad("a job needs at least one place to run");
   if (job.length <= Duration{0}) {
-    return bad(fmt::format("a job's length must be positive, not {}",
-                           format_go_duration(job.length)));
+    return bad(
+        fmt::format("a job's length must be positive, not {}", format_go_duration(job.length)));
   }
   if (!std::isfinite(job.energy_kwh) || job.energy_kwh <= 0) {
     return bad(fmt::format("a job's energy must be positive, not {} kWh", job.energy_kwh));
@@ -28,9 +28,10 @@ Result<void> check(const std::vector<Place>& places, const ShiftableJob& job) {
   for (const Place& place : places) {
     if (!std::isfinite(place.energy_factor) || place.energy_factor <= 0 ||
         !std::isfinite(place.move_grams) || place.move_grams < 0) {
-      return bad(fmt::format("place \"{}\": its energy factor must be positive and its move must "
-                             "not cost less than nothing",
-                             place.name));
+      return bad(
+          fmt::format("place \"{}\": its energy factor must be positive and its move must "
+                      "not cost less than nothing",
+                      place.name));
     }
   }
   return {};
@@ -63,8 +64,8 @@ ShiftDecision without_forecast(const std::vector<Place>& places, const Shiftable
   out.chosen.start = job.now;
   const Forecast& forecast = places.front().forecast;
   out.message = fmt::format(
-      "starts at once: {}", forecast.usable() ? "the forecast does not reach the end of the job"
-                                              : forecast.message);
+      "starts at once: {}",
+      forecast.usable() ? "the forecast does not reach the end of the job" : forecast.message);
   return out;
 }
 
@@ -131,13 +132,12 @@ Result<ShiftDecision> choose_place_and_start(const std::vector<Place>& places,
       "{}{}: {:.0f} g/kWh{}",
       out.start_now ? "starts at once" : "waits until " + format_rfc3339(out.chosen.start),
       in_place(places, out.chosen.place), out.chosen.grams_per_kwh,
-      out.at_once && out.saved_grams > 0
-          ? fmt::format(" instead of {:.0f}, saves {:.1f} g of CO2", out.at_once->grams_per_kwh,
-                        out.saved_grams)
-          : "");
+      out.at_once && out.saved_grams > 0 ? fmt::format(" instead of {:.0f}, saves {:.1f} g of CO2",
+                                                       out.at_once->grams_per_kwh, out.saved_grams)
+                                         : "");
   if (out.reason == ShiftReason::deadline_short) {
-    out.message += fmt::format("; its deadline {} leaves no time to wait",
-                               format_rfc3339(job.deadline));
+    out.message +=
+        fmt::format("; its deadline {} leaves no time to wait", format_rfc3339(job.deadline));
   }
   return out;
 }

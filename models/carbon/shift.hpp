@@ -14,21 +14,21 @@
 namespace kwatt::models::carbon {
 
 struct ShiftableJob {
-  TimePoint now;           // it could start at once
-  Duration length;         // how long it runs, > 0
-  TimePoint deadline;      // when it must have ended
-  double energy_kwh = 1;   // what it uses, for grams
-  double least_saving = 0; // fraction of the emissions at once for which it is worth to wait
+  TimePoint now;            // it could start at once
+  Duration length;          // how long it runs, > 0
+  TimePoint deadline;       // when it must have ended
+  double energy_kwh = 1;    // what it uses, for grams
+  double least_saving = 0;  // fraction of the emissions at once for which it is worth to wait
 };
 
 // Why the start is as it is. One word each, as conditions and logs show it.
 enum class ShiftReason {
-  cleaner_later,    // it waits: a later start emits less
-  now_is_best,      // no start within the deadline is expected to be better
-  not_worth_it,     // one is, by less than least_saving
-  deadline_short,   // there is no time to wait
-  no_forecast,      // the safe default: start at once
-  cleaner_elsewhere // it starts at once, in another place than the first
+  cleaner_later,     // it waits: a later start emits less
+  now_is_best,       // no start within the deadline is expected to be better
+  not_worth_it,      // one is, by less than least_saving
+  deadline_short,    // there is no time to wait
+  no_forecast,       // the safe default: start at once
+  cleaner_elsewhere  // it starts at once, in another place than the first
 };
 std::string_view to_string(ShiftReason reason);  // "CleanerLater", …
 
@@ -41,11 +41,11 @@ struct StartChoice {
 
 struct ShiftDecision {
   ShiftReason reason = ShiftReason::no_forecast;
-  std::string message;                // a sentence with the figures
+  std::string message;  // a sentence with the figures
   bool start_now = true;
   StartChoice chosen;
-  std::optional<StartChoice> at_once; // in the first place; nullopt: its intensity is not known
-  double saved_grams = 0;             // expected, against at_once; 0 if that is not known
+  std::optional<StartChoice> at_once;  // in the first place; nullopt: its intensity is not known
+  double saved_grams = 0;              // expected, against at_once; 0 if that is not known
   // The other starts considered, best first, at most kAlternatives.
   std::vector<StartChoice> alternatives;
   static constexpr std::size_t kAlternatives = 5;

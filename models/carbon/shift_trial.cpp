@@ -27,8 +27,8 @@ Result<ShiftScore> try_shifting(const IntensitySeries& series, const ShiftTrial&
   const auto deadline = static_cast<std::size_t>(trial.deadline / kHour);
   const auto index_of = [&](TimePoint time) {
     const auto hours = std::chrono::ceil<std::chrono::hours>(time - hourly.start()).count();
-    return static_cast<std::size_t>(std::clamp<std::int64_t>(
-        hours, 0, static_cast<std::int64_t>(hourly.size())));
+    return static_cast<std::size_t>(
+        std::clamp<std::int64_t>(hours, 0, static_cast<std::int64_t>(hourly.size())));
   };
   const std::size_t from = index_of(trial.from);
   const std::size_t room = hourly.size() < deadline ? 0 : hourly.size() - deadline + 1;
@@ -56,7 +56,8 @@ Result<ShiftScore> try_shifting(const IntensitySeries& series, const ShiftTrial&
     const TimePoint now = hourly.time_of(hour);
     const Forecast forecast = forecaster->forecast(now, deadline);
     // Jobs that have arrived and may still start.
-    const std::size_t oldest = std::max(from, hour + length > deadline ? hour + length - deadline : 0);
+    const std::size_t oldest =
+        std::max(from, hour + length > deadline ? hour + length - deadline : 0);
     for (std::size_t job = oldest; job <= hour && job < to; ++job) {
       auto& start = started[job - from];
       if (start) continue;
@@ -72,9 +73,9 @@ Result<ShiftScore> try_shifting(const IntensitySeries& series, const ShiftTrial&
     ++score.jobs;
     score.at_once += means[job];
     score.chosen += means[start];
-    score.oracle += *std::min_element(
-        means.begin() + static_cast<std::ptrdiff_t>(job),
-        means.begin() + static_cast<std::ptrdiff_t>(job + deadline - length + 1));
+    score.oracle +=
+        *std::min_element(means.begin() + static_cast<std::ptrdiff_t>(job),
+                          means.begin() + static_cast<std::ptrdiff_t>(job + deadline - length + 1));
     score.mean_wait_hours += static_cast<double>(start - job);
     if (jobs != nullptr) jobs->push_back({hourly.time_of(job), hourly.time_of(start)});
   }

@@ -9,9 +9,9 @@ namespace kwatt::models::forecast {
 
 struct BacktestOptions {
   std::string_view forecaster = kDefaultForecaster;
-  std::size_t lead = 1;     // steps
-  double quantile = 0.95;   // of the upper value
-  std::size_t warm_up = 24; // steps that are not judged
+  std::size_t lead = 1;      // steps
+  double quantile = 0.95;    // of the upper value
+  std::size_t warm_up = 24;  // steps that are not judged
   ForecasterOptions forecaster_options = {};
 };
 

@@ -8,7 +8,7 @@ namespace kwatt::models::forecast {
 namespace {
 
 constexpr std::array<std::size_t, 3> kLeads{1, 6, 24};  // steps
-constexpr double kForget = 0.95;       // of errors, by the step
+constexpr double kForget = 0.95;                        // of errors, by the step
 constexpr double kLeastError = 1e-12;  // squared, relative to nothing: only against 0 / 0
 
 struct Member {

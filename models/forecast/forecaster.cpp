@@ -20,8 +20,8 @@ Result<std::unique_ptr<Forecaster>> make_forecaster(std::string_view name,
                                                     ForecasterOptions options) {
   if (options.season > kMostSeason) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("a season of {} steps is too long, at most {} are kept",
-                            options.season, kMostSeason));
+                fmt::format("a season of {} steps is too long, at most {} are kept", options.season,
+                            kMostSeason));
   }
   if (name == kNames[0]) return make_naive();
   if (name == kNames[1]) return make_seasonal_naive(options);

@@ -7,8 +7,8 @@ namespace kwatt::models::forecast {
 
 struct Prediction {
   double expected = 0;
-  double upper = 0;         // not below expected
-  std::size_t errors = 0;   // so many came due; few: `upper` says little yet
+  double upper = 0;        // not below expected
+  std::size_t errors = 0;  // so many came due; few: `upper` says little yet
 };
 
 class Headroom {

@@ -40,12 +40,12 @@ TEST_CASE("what repeats is foreseen: every learner on a series of known days and
     double most;             // grams of mean error over the next day
   };
   for (const Case& one : {
-           Case{"naive-day", 8, 2, 0.001},      // Wednesday as Tuesday
-           Case{"naive-day", 8, 6, 50.001},     // Sunday is not as Saturday
-           Case{"naive-week", 8, 6, 0.001},     // but as the Sunday before
-           Case{"holt-winters", 8, 4, 10.0},    // after a Sunday it has returned by Friday
+           Case{"naive-day", 8, 2, 0.001},    // Wednesday as Tuesday
+           Case{"naive-day", 8, 6, 50.001},   // Sunday is not as Saturday
+           Case{"naive-week", 8, 6, 0.001},   // but as the Sunday before
+           Case{"holt-winters", 8, 4, 10.0},  // after a Sunday it has returned by Friday
            Case{"lag-ridge", 10, 2, 6.0},
-           Case{"lag-ridge", 10, 6, 12.0},      // knows Sundays
+           Case{"lag-ridge", 10, 6, 12.0},  // knows Sundays
            Case{"deviation-ridge", 10, 2, 12.0},
            Case{"blend", 10, 2, 6.0},
        }) {
@@ -54,7 +54,8 @@ TEST_CASE("what repeats is foreseen: every learner on a series of known days and
   }
 }
 
-TEST_CASE("the learners that learn beat yesterday where the wind turns, and the blend is not worse") {
+TEST_CASE(
+    "the learners that learn beat yesterday where the wind turns, and the blend is not worse") {
   const auto all = windy(kWeek * 60);
   const auto error = [&](std::string_view learner) {
     auto forecaster = IntensityForecaster::make(learner);
@@ -69,8 +70,8 @@ TEST_CASE("the learners that learn beat yesterday where the wind turns, and the 
           sum += std::abs(forecast.grams[lead] - all[hour + lead]);
         }
       }
-      forecaster->learn_hour(kMonday.time_since_epoch() / hours{1} + static_cast<std::int64_t>(hour),
-                             all[hour]);
+      forecaster->learn_hour(
+          kMonday.time_since_epoch() / hours{1} + static_cast<std::int64_t>(hour), all[hour]);
     }
     return sum / static_cast<double>(count);
   };

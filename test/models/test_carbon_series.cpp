@@ -48,8 +48,13 @@ TEST_CASE("what is known at a time are the steps that had ended") {
     std::size_t size;
   };
   // After two and a half hours the third is a gap, which ends no series.
-  for (const Case& one : {Case{minutes{-5}, 0}, {minutes{0}, 0}, {minutes{59}, 0}, {minutes{60}, 1},
-                          {minutes{150}, 2}, {minutes{239}, 2}, {minutes{240}, 4},
+  for (const Case& one : {Case{minutes{-5}, 0},
+                          {minutes{0}, 0},
+                          {minutes{59}, 0},
+                          {minutes{60}, 1},
+                          {minutes{150}, 2},
+                          {minutes{239}, 2},
+                          {minutes{240}, 4},
                           {hours{100}, 4}}) {
     INFO(one.after.count());
     CHECK(series->until(start + one.after).size() == one.size);
@@ -72,7 +77,8 @@ TEST_CASE("half hours become hours, of which half must be known; long steps fill
   CHECK_FALSE(hourly.value(2));
   CHECK(*hourly.value(3) == 500);
 
-  const auto quarters = IntensitySeries::make({{start - minutes{30}, 100}, {start, 1}}, minutes{15});
+  const auto quarters =
+      IntensitySeries::make({{start - minutes{30}, 100}, {start, 1}}, minutes{15});
   REQUIRE(quarters);
   CHECK(quarters->hourly().size() == 1);  // two known quarters of four
 
@@ -95,8 +101,11 @@ TEST_CASE("a series refuses what no electricity is, and says when") {
            Case{{{start, 1}, {start + hours{1}, nan}}, hours{1}, "T01:00:00Z: it is not a number"},
            Case{{{start, 312'000}}, hours{1}, "is it in grams per kWh?"},
            Case{{{start, 1}, {start, 1}}, hours{1}, "not after that of the value before"},
-           Case{{{start, 1}, {start - hours{1}, 1}}, hours{1}, "not after that of the value before"},
-           Case{{{start, 1}, {start + minutes{7}, 1}}, hours{1}, "off the grid of one value every 1h"},
+           Case{
+               {{start, 1}, {start - hours{1}, 1}}, hours{1}, "not after that of the value before"},
+           Case{{{start, 1}, {start + minutes{7}, 1}},
+                hours{1},
+                "off the grid of one value every 1h"},
            Case{{{start, 1}}, hours{0}, "the step of a series must be positive"},
            Case{{{start, 1}, {start + hours{9'000'000}, 1}}, hours{1}, "more than 1000000 steps"},
        }) {
@@ -128,9 +137,11 @@ TEST_CASE("CSV: zones, gaps, quotes, and the forms of time that others write") {
   CsvShape electricity_maps;
   electricity_maps.time = "datetime_utc";
   electricity_maps.value = "ci_lca_g_per_kwh";
-  const auto one = read("\xEF\xBB\xBF" "datetime_utc,ci_direct_g_per_kwh,ci_lca_g_per_kwh\n"
-                        "2022-01-01 00:00:00,52.2,89.98\n2022-01-01 01:00:00,53.12,91.58\n",
-                        electricity_maps);
+  const auto one = read(
+      "\xEF\xBB\xBF"
+      "datetime_utc,ci_direct_g_per_kwh,ci_lca_g_per_kwh\n"
+      "2022-01-01 00:00:00,52.2,89.98\n2022-01-01 01:00:00,53.12,91.58\n",
+      electricity_maps);
   REQUIRE_MESSAGE(one, one.error().message);
   CHECK(*one->zones.at("").value(1) == 91.58);
 }

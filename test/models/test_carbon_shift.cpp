@@ -38,7 +38,8 @@ TEST_CASE("a job starts where the mean over its whole length is least, within it
   };
   for (const Case& one : {
            Case{"the lowest hour", hours{1}, hours{8}, hours{7}, ShiftReason::cleaner_later, 50},
-           Case{"within the deadline", hours{1}, hours{7}, hours{2}, ShiftReason::cleaner_later, 100},
+           Case{"within the deadline", hours{1}, hours{7}, hours{2}, ShiftReason::cleaner_later,
+                100},
            Case{"not the lowest hour alone", hours{3}, hours{8}, hours{5},
                 ShiftReason::cleaner_later, 150},
            Case{"ended by the deadline, not started", hours{3}, hours{7}, hours{4},
@@ -122,11 +123,14 @@ TEST_CASE("time and place together: where the job emits least, with what moving 
     double saved;
   };
   for (const Case& one : {
-           Case{"elsewhere and later", 0, 1, hours{3}, 2, hours{1}, ShiftReason::cleaner_later, 350},
-           Case{"elsewhere at once", 0, 1, hours{1}, 2, hours{0}, ShiftReason::cleaner_elsewhere, 340},
+           Case{"elsewhere and later", 0, 1, hours{3}, 2, hours{1}, ShiftReason::cleaner_later,
+                350},
+           Case{"elsewhere at once", 0, 1, hours{1}, 2, hours{0}, ShiftReason::cleaner_elsewhere,
+                340},
            Case{"moving costs too much", 180, 1, hours{3}, 0, hours{2}, ShiftReason::cleaner_later,
                 200},
-           Case{"older machines there", 0, 5, hours{3}, 0, hours{2}, ShiftReason::cleaner_later, 200},
+           Case{"older machines there", 0, 5, hours{3}, 0, hours{2}, ShiftReason::cleaner_later,
+                200},
            Case{"nothing is better", 350, 1, hours{1}, 0, hours{0}, ShiftReason::now_is_best, 0},
        }) {
     INFO(std::string(one.name));
@@ -140,7 +144,8 @@ TEST_CASE("time and place together: where the job emits least, with what moving 
   }
   CHECK(choose_place_and_start(places(0, 1), job_of(hours{1}, hours{1}))->message ==
         "starts at once in FR: 60 g/kWh instead of 400, saves 340.0 g of CO2");
-  // Nothing is known of where the job is: what is known elsewhere still counts, the saving does not.
+  // Nothing is known of where the job is: what is known elsewhere still counts, the saving does
+  // not.
   const auto away = choose_place_and_start({{"PL", stale, 1, 0}, {"FR", forecast_of({60}), 1, 0}},
                                            job_of(hours{1}, hours{1}));
   CHECK(away->chosen.place == 1);
@@ -166,7 +171,8 @@ TEST_CASE("a job that cannot be is refused") {
   CHECK(refused(job, home) == "the least saving must be within 0 and 1, not 1.5");
   job.least_saving = 0;
   CHECK(refused(job, {}) == "a job needs at least one place to run");
-  CHECK(refused(job, {{"X", forecast_of({1}), 0, 0}}).starts_with("place \"X\": its energy factor"));
+  CHECK(
+      refused(job, {{"X", forecast_of({1}), 0, 0}}).starts_with("place \"X\": its energy factor"));
 }
 
 TEST_CASE("the oracle of a trial is the best start of each job, computed by hand") {
@@ -184,12 +190,13 @@ TEST_CASE("the oracle of a trial is the best start of each job, computed by hand
   CHECK(score->jobs == 12);
   CHECK(score->at_once == doctest::Approx((11 * 10 + 4) / 12.0));
   CHECK(score->oracle == doctest::Approx((6 * 10 + 6 * 4) / 12.0));  // arrivals 25 to 30
-  CHECK(score->chosen == score->at_once);  // yesterday had no such hour
+  CHECK(score->chosen == score->at_once);                            // yesterday had no such hour
   CHECK(score->saving() == 0);
   CHECK(score->ratio() == 0);
 }
 
-TEST_CASE("deciding again each hour is what a learner gains from, and no start is past the deadline") {
+TEST_CASE(
+    "deciding again each hour is what a learner gains from, and no start is past the deadline") {
   const auto series = series_of(windy(kWeek * 40));
   ShiftTrial trial;
   trial.from = kMonday + hours{kWeek * 20};

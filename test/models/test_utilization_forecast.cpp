@@ -34,8 +34,8 @@ TEST_CASE("each forecast on series whose next step is known") {
            Case{"seasonal-naive", season, 1, 80, 0.001},
            Case{"seasonal-naive", season, 2, 20, 0.001},
            Case{"seasonal-naive", season, 11, 80, 0.001},
-           Case{"robust-trend", ramp, 1, 129.6, 0.001},   // damped: 0.8 of the slope
-           Case{"robust-trend", ramp, 100, 136, 0.1},     // at most four steps of it
+           Case{"robust-trend", ramp, 1, 129.6, 0.001},    // damped: 0.8 of the slope
+           Case{"robust-trend", ramp, 100, 136, 0.1},      // at most four steps of it
            Case{"robust-trend", spiked, 1, 129.6, 0.001},  // one spike bends nothing
            Case{"combined", ramp, 1, 129.6, 0.4},
            Case{"combined", season, 1, 80, 1},
