@@ -31,7 +31,7 @@ TEST_CASE("carbon: the job waits for the clean hours, and the table shows when")
   CarbonOptions options;
   options.learner = "naive-day";
   const auto seen = view(three_weeks(), options);
-  REQUIRE_MESSAGE(seen, seen.error().message);
+  REQUIRE_MESSAGE(seen.has_value(), seen.error().message);
   CHECK(seen->zone == "DE");
   const std::string table = carbon_table(*seen);
   CHECK(table.starts_with(
@@ -54,7 +54,7 @@ TEST_CASE("carbon: without usable data the job starts at once, and the reason is
   CarbonOptions options;
   options.at = "2024-01-23T05:00:00Z";
   const auto seen = view(three_weeks(), options);
-  REQUIRE(seen);
+  REQUIRE(seen.has_value());
   CHECK(carbon_table(*seen) ==
         "A job of 4h that must end by 2024-01-24T05:00:00Z starts at once: the newest carbon "
         "intensity is of 2024-01-21T23:00:00Z, 29h ago (NoForecast).\n");
@@ -87,14 +87,14 @@ TEST_CASE("carbon: what is wrong is said with the option, or with file and line"
     CarbonOptions options;
     one.change(options);
     const auto seen = view(one.text, options);
-    REQUIRE_FALSE(seen);
+    REQUIRE_FALSE(seen.has_value());
     INFO(seen.error().message);
     CHECK(seen.error().message.starts_with(one.complaint));
   }
   CarbonOptions lenient;
   lenient.shape.skip_bad = true;
   const auto seen = view(three_weeks("2024-01-22T00:00:00Z,DE,-5\n"), lenient);
-  REQUIRE(seen);
+  REQUIRE(seen.has_value());
   CHECK(carbon_table(*seen).starts_with("1 row ignored: ci.csv:506: carbon intensity -5"));
 }
 

@@ -25,7 +25,7 @@ double mean_error(std::string_view learner, const std::vector<double>& all, std:
                   std::size_t lead) {
   const TimePoint now = kMonday + hours{static_cast<std::int64_t>(known)};
   const auto forecast = predict_carbon(series_of(all), now, lead, learner);
-  REQUIRE(forecast);
+  REQUIRE(forecast.has_value());
   REQUIRE_MESSAGE(forecast->usable(), forecast->message);
   double sum = 0;
   for (std::size_t i = 0; i < lead; ++i) sum += std::abs(forecast->grams[i] - all[known + i]);
@@ -59,7 +59,7 @@ TEST_CASE(
   const auto all = windy(kWeek * 60);
   const auto error = [&](std::string_view learner) {
     auto forecaster = IntensityForecaster::make(learner);
-    REQUIRE(forecaster);
+    REQUIRE(forecaster.has_value());
     double sum = 0;
     std::size_t count = 0;
     for (std::size_t hour = 0; hour + kDay < all.size(); ++hour) {
@@ -130,7 +130,7 @@ TEST_CASE("why there is no forecast: the word and the sentence for the condition
            Case{with_gaps(kWeek * 2 - 13, kWeek * 2 - 1), end, Missing::none, ""},
        }) {
     const auto forecast = predict_carbon(series_of(one.grams), kMonday + one.now, 24);
-    REQUIRE(forecast);
+    REQUIRE(forecast.has_value());
     INFO(forecast->message);
     CHECK(to_string(forecast->missing) == to_string(one.missing));
 
@@ -138,7 +138,7 @@ TEST_CASE("why there is no forecast: the word and the sentence for the condition
     CHECK(forecast->usable() == (one.missing == Missing::none));
     CHECK(forecast->grams.size() == (forecast->usable() ? 24 : 0));
   }
-  CHECK_FALSE(predict_carbon(series_of(year), kMonday, 24, "tea-leaves"));
+  CHECK_FALSE(predict_carbon(series_of(year), kMonday, 24, "tea-leaves").has_value());
   CHECK(predict_carbon(series_of(year), kMonday, 24, "tea-leaves").error().message ==
         "no carbon forecast is called \"tea-leaves\"; there are: naive-day, naive-week, "
         "holt-winters, lag-ridge, deviation-ridge, blend");
@@ -150,7 +150,7 @@ TEST_CASE("gaps are bridged, and after two weeks of silence all is learned anew"
   CHECK(mean_error("naive-day", regular_hours(kWeek * 12), kWeek * 8 + 48, kDay) < 1);
   const auto forecast =
       predict_carbon(series_of(all), kMonday + hours{kWeek * 8 + 48}, kDay, "lag-ridge");
-  REQUIRE(forecast);
+  REQUIRE(forecast.has_value());
   REQUIRE(forecast->usable());
   for (std::size_t i = 0; i < kDay; ++i) {
     CHECK(std::abs(forecast->grams[i] - regular(kWeek * 8 + 48 + i)) < 25);

@@ -25,7 +25,7 @@ TEST_CASE("a series knows its gaps, its age and its values by time") {
   const TimePoint start = at("2026-11-20T00:00:00Z");
   const auto series = IntensitySeries::make(
       {{start, 100}, {start + hours{1}, 200}, {start + hours{3}, 400}}, hours{1});
-  REQUIRE(series);
+  REQUIRE(series.has_value());
   CHECK(series->size() == 4);
   CHECK(series->gaps() == 1);
   CHECK(series->end() == start + hours{4});
@@ -42,7 +42,7 @@ TEST_CASE("what is known at a time are the steps that had ended") {
   const TimePoint start = at("2026-11-20T00:00:00Z");
   const auto series = IntensitySeries::make(
       {{start, 100}, {start + hours{1}, 200}, {start + hours{3}, 400}}, hours{1});
-  REQUIRE(series);
+  REQUIRE(series.has_value());
   struct Case {
     Duration after;
     std::size_t size;
@@ -68,7 +68,7 @@ TEST_CASE("half hours become hours, of which half must be known; long steps fill
                                              {start + minutes{60}, 300},
                                              {start + minutes{150}, 500}},
                                             minutes{30});
-  REQUIRE(halves);
+  REQUIRE(halves.has_value());
   const IntensitySeries hourly = halves->hourly();
   CHECK(hourly.start() == at("2026-11-20T00:00:00Z"));
   REQUIRE(hourly.size() == 4);
@@ -79,11 +79,11 @@ TEST_CASE("half hours become hours, of which half must be known; long steps fill
 
   const auto quarters =
       IntensitySeries::make({{start - minutes{30}, 100}, {start, 1}}, minutes{15});
-  REQUIRE(quarters);
+  REQUIRE(quarters.has_value());
   CHECK(quarters->hourly().size() == 1);  // two known quarters of four
 
   const auto long_steps = IntensitySeries::make({{start, 100}, {start + hours{3}, 200}}, hours{3});
-  REQUIRE(long_steps);
+  REQUIRE(long_steps.has_value());
   CHECK(long_steps->hourly().size() == 7);
   CHECK(*long_steps->hourly().value(3) == doctest::Approx(150));  // half of each
 }
@@ -110,7 +110,7 @@ TEST_CASE("a series refuses what no electricity is, and says when") {
            Case{{{start, 1}, {start + hours{9'000'000}, 1}}, hours{1}, "more than 1000000 steps"},
        }) {
     const auto series = IntensitySeries::make(one.readings, one.step);
-    REQUIRE_FALSE(series);
+    REQUIRE_FALSE(series.has_value());
     CHECK(series.error().code == ErrorCode::invalid_argument);
     INFO(series.error().message);
     CHECK(series.error().message.find(one.complaint) != std::string::npos);
@@ -127,7 +127,7 @@ TEST_CASE("CSV: zones, gaps, quotes, and the forms of time that others write") {
       "2026-11-20T02:00Z,DE,280\n"
       "\n"
       "2026-11-20T04:00:00+02:00,FR,51");
-  REQUIRE_MESSAGE(found, found.error().message);
+  REQUIRE_MESSAGE(found.has_value(), found.error().message);
   REQUIRE(found->zones.size() == 2);
   const IntensitySeries& german = found->zones.at("DE");
   CHECK(german.step() == hours{2});
@@ -142,7 +142,7 @@ TEST_CASE("CSV: zones, gaps, quotes, and the forms of time that others write") {
       "datetime_utc,ci_direct_g_per_kwh,ci_lca_g_per_kwh\n"
       "2022-01-01 00:00:00,52.2,89.98\n2022-01-01 01:00:00,53.12,91.58\n",
       electricity_maps);
-  REQUIRE_MESSAGE(one, one.error().message);
+  REQUIRE_MESSAGE(one.has_value(), one.error().message);
   CHECK(*one->zones.at("").value(1) == 91.58);
 }
 
@@ -167,14 +167,14 @@ TEST_CASE("CSV: a bad row is refused with file and line, or counted") {
     const std::string text =
         "time,gramsPerKWh\n2026-11-20T00:00:00Z,1\n2026-11-20T01:00:00Z,2\n" + one.row + "\n";
     const auto refused = read(text);
-    REQUIRE_FALSE(refused);
+    REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == ErrorCode::parse);
     INFO(refused.error().message);
     CHECK(refused.error().message.find(one.complaint) != std::string::npos);
     CsvShape lenient;
     lenient.skip_bad = true;
     const auto counted = read(text, lenient);
-    REQUIRE(counted);
+    REQUIRE(counted.has_value());
     CHECK(counted->skipped == 1);
     CHECK(counted->first_skipped.find(one.complaint) != std::string::npos);
     CHECK(counted->zones.at("").size() == 2);
@@ -186,7 +186,7 @@ TEST_CASE("CSV: rows off the grid, a missing column, an empty file, an endless l
   hourly.step = hours{1};
   const std::string text = "time,gramsPerKWh\n2026-11-20T00:00:00Z,1\n2026-11-20T00:25:00Z,2\n";
   const auto off = read(text, hourly);
-  REQUIRE_FALSE(off);
+  REQUIRE_FALSE(off.has_value());
   CHECK(off.error().message ==
         "ci.csv:3: 2026-11-20T00:25:00Z is off the grid of one value every 1h");
   hourly.skip_bad = true;

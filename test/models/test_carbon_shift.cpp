@@ -56,7 +56,7 @@ TEST_CASE("a job starts where the mean over its whole length is least, within it
        }) {
     INFO(std::string(one.name));
     const auto decision = choose_start(forecast, job_of(one.length, one.deadline));
-    REQUIRE(decision);
+    REQUIRE(decision.has_value());
     CHECK(to_string(decision->reason) == to_string(one.reason));
     CHECK(decision->chosen.start == kMonday + one.start);
     CHECK(decision->chosen.grams_per_kwh == doctest::Approx(one.grams));
@@ -90,11 +90,11 @@ TEST_CASE("without a forecast a job starts at once, and says why") {
   none.missing = Missing::stale;
   none.message = "the newest carbon intensity is old";
   const auto decision = choose_start(none, job_of(hours{1}, hours{24}));
-  REQUIRE(decision);
+  REQUIRE(decision.has_value());
   CHECK(decision->start_now);
   CHECK(decision->chosen.start == kMonday);
   CHECK(decision->message == "starts at once: the newest carbon intensity is old");
-  CHECK_FALSE(decision->at_once);
+  CHECK_FALSE(decision->at_once.has_value());
 }
 
 TEST_CASE("in the middle of an hour a job may start at once or at the next whole hours") {
@@ -136,7 +136,7 @@ TEST_CASE("time and place together: where the job emits least, with what moving 
     INFO(std::string(one.name));
     const auto decision =
         choose_place_and_start(places(one.move, one.factor), job_of(hours{1}, one.deadline));
-    REQUIRE(decision);
+    REQUIRE(decision.has_value());
     CHECK(decision->chosen.place == one.place);
     CHECK(decision->chosen.start == kMonday + one.start);
     CHECK(to_string(decision->reason) == to_string(one.reason));
@@ -149,14 +149,14 @@ TEST_CASE("time and place together: where the job emits least, with what moving 
   const auto away = choose_place_and_start({{"PL", stale, 1, 0}, {"FR", forecast_of({60}), 1, 0}},
                                            job_of(hours{1}, hours{1}));
   CHECK(away->chosen.place == 1);
-  CHECK_FALSE(away->at_once);
+  CHECK_FALSE(away->at_once.has_value());
   CHECK(away->saved_grams == 0);
 }
 
 TEST_CASE("a job that cannot be is refused") {
   const auto refused = [](const ShiftableJob& job, std::vector<Place> places) {
     const auto decision = choose_place_and_start(places, job);
-    REQUIRE_FALSE(decision);
+    REQUIRE_FALSE(decision.has_value());
     CHECK(decision.error().code == ErrorCode::invalid_argument);
     return decision.error().message;
   };
@@ -186,7 +186,7 @@ TEST_CASE("the oracle of a trial is the best start of each job, computed by hand
   trial.from = kMonday + hours{24};
   trial.to = kMonday + hours{36};
   const auto score = try_shifting(series_of(grams), trial);
-  REQUIRE(score);
+  REQUIRE(score.has_value());
   CHECK(score->jobs == 12);
   CHECK(score->at_once == doctest::Approx((11 * 10 + 4) / 12.0));
   CHECK(score->oracle == doctest::Approx((6 * 10 + 6 * 4) / 12.0));  // arrivals 25 to 30
@@ -229,8 +229,8 @@ TEST_CASE("altering the future alters no decision taken before") {
     trial.from = kMonday + hours{kWeek * 12};
     trial.to = kMonday + hours{kWeek * 16};
     std::vector<ShiftedJob> one, two;
-    REQUIRE(try_shifting(series_of(grams), trial, &one));
-    REQUIRE(try_shifting(series_of(other), trial, &two));
+    REQUIRE(try_shifting(series_of(grams), trial, &one).has_value());
+    REQUIRE(try_shifting(series_of(other), trial, &two).has_value());
     const TimePoint from = kMonday + hours{static_cast<std::int64_t>(split)};
     std::size_t before = 0, different = 0;
     for (std::size_t i = 0; i < one.size(); ++i) {
@@ -254,7 +254,7 @@ TEST_CASE("a trial that proves nothing is refused") {
   trial.to = kMonday + hours{kWeek * 3};
   const auto refused = [&](const IntensitySeries& series) {
     const auto score = try_shifting(series, trial);
-    REQUIRE_FALSE(score);
+    REQUIRE_FALSE(score.has_value());
     return score.error().message;
   };
   trial.learner = "oracle";

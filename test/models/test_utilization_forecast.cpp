@@ -11,7 +11,7 @@ namespace {
 std::unique_ptr<Forecaster> taught(std::string_view name, const std::vector<double>& values,
                                    ForecasterOptions options = {}) {
   auto forecaster = make_forecaster(name, options);
-  REQUIRE(forecaster);
+  REQUIRE(forecaster.has_value());
   for (const double value : values) (*forecaster)->observe(value);
   return std::move(*forecaster);
 }
@@ -59,7 +59,7 @@ TEST_CASE("little or nothing known: the last value, or zero; and never below zer
 
 TEST_CASE("headroom: the quantile of the workload's own errors stands above what is expected") {
   auto headroom = Headroom::make("naive", 1, 0.9);
-  REQUIRE(headroom);
+  REQUIRE(headroom.has_value());
   CHECK(headroom->predict().errors == 0);
   // Steps of +1, -1: half of the errors are 1, half are -1.
   for (int i = 0; i < 41; ++i) headroom->observe(i % 2);
@@ -74,7 +74,7 @@ TEST_CASE("headroom: the quantile of the workload's own errors stands above what
 
 TEST_CASE("what was not measured is bridged and counted, and is no error of the forecast") {
   auto headroom = Headroom::make("naive", 1, 0.9);
-  REQUIRE(headroom);
+  REQUIRE(headroom.has_value());
   headroom->observe(std::numeric_limits<double>::quiet_NaN());
   for (const double value : {10.0, 10.0, std::numeric_limits<double>::quiet_NaN(), -3.0, 10.0}) {
     headroom->observe(value);
@@ -97,7 +97,7 @@ TEST_CASE("a backtest counts errors and how often the upper value held") {
     options.forecaster = name;
     options.quantile = 0.9;
     const auto score = backtest(values, options);
-    REQUIRE(score);
+    REQUIRE(score.has_value());
     CHECK(score->judged == values.size() - options.warm_up - 1);
     CHECK(score->coverage() == doctest::Approx(0.9).epsilon(0.03));
     CHECK(std::abs(score->bias()) < 0.2);
@@ -130,7 +130,7 @@ TEST_CASE("what cannot be is refused with what there is") {
   CHECK(make_forecaster("lstm").error().message ==
         "no utilization forecast is called \"lstm\"; there are: naive, seasonal-naive, "
         "robust-trend, combined");
-  CHECK_FALSE(make_forecaster("naive", {.season = 1'000'000}));
+  CHECK_FALSE(make_forecaster("naive", {.season = 1'000'000}).has_value());
   CHECK(Headroom::make("naive", 0, 0.9).error().message ==
         "a lead of 0 steps is not within 1..100000");
   CHECK(Headroom::make("naive", 1, 1.1).error().message ==

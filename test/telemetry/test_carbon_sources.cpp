@@ -65,7 +65,7 @@ TEST_CASE("the answers of public services are read by their mappings") {
        }) {
     INFO(std::string(one.service));
     const auto readings = read_carbon_json(one.json, one.mapping);
-    REQUIRE_MESSAGE(readings, readings.error().message);
+    REQUIRE_MESSAGE(readings.has_value(), readings.error().message);
     REQUIRE(readings->size() == one.want.size());
     for (std::size_t i = 0; i < one.want.size(); ++i) {
       CHECK(format_rfc3339((*readings)[i].at) == one.want[i].first);
@@ -101,7 +101,7 @@ TEST_CASE("an answer that does not fit the mapping is refused with the place in 
                 "unit: \"g/MJ\" is not known; there are: g/kWh, kg/MWh, kg/kWh, lbs/MWh"},
        }) {
     const auto readings = read_carbon_json(one.json, one.mapping);
-    REQUIRE_FALSE(readings);
+    REQUIRE_FALSE(readings.has_value());
     INFO(readings.error().message);
     CHECK(readings.error().message.find(one.complaint) != std::string::npos);
   }
@@ -135,11 +135,11 @@ TEST_CASE_FIXTURE(Fixture, "a service is asked for a zone and a time, with its k
   asked.prefix = "Bearer ";
   asked.secret = [] { return Result<std::string>("s3cret"); };
   auto source = make_carbon_service(io.get_executor(), "maps", std::move(asked));
-  REQUIRE_MESSAGE(source, source.error().message);
+  REQUIRE_MESSAGE(source.has_value(), source.error().message);
   fake_service.reply(json_response(
       200, R"({"history":[{"carbonIntensity":300,"datetime":"2026-11-22T09:00:00Z"}]})"));
   const auto readings = ask(**source, "US CAL/CISO");
-  REQUIRE_MESSAGE(readings, readings.error().message);
+  REQUIRE_MESSAGE(readings.has_value(), readings.error().message);
   CHECK(readings->front().grams_per_kwh == 300);
   CHECK(fake_service.request_lines().front() ==
         "GET /v3/history?zone=US%20CAL%2FCISO&start=2026-11-20T10%3A20Z&end=2026-11-22T10%3A20Z "
@@ -149,7 +149,7 @@ TEST_CASE_FIXTURE(Fixture, "a service is asked for a zone and a time, with its k
 
 TEST_CASE_FIXTURE(Fixture, "what a service answers instead is told, and never its key") {
   auto source = make_carbon_service(io.get_executor(), "maps", service("/h"));
-  REQUIRE(source);
+  REQUIRE(source.has_value());
   struct Case {
     test::Script answer;
     std::string_view want;
@@ -176,7 +176,7 @@ TEST_CASE_FIXTURE(Fixture, "what a service answers instead is told, and never it
 TEST_CASE_FIXTURE(Fixture, "a service that may not be asked is refused before anything is sent") {
   const auto refused = [&](CarbonService asked) {
     auto source = make_carbon_service(io.get_executor(), "maps", std::move(asked));
-    REQUIRE_FALSE(source);
+    REQUIRE_FALSE(source.has_value());
     return source.error().message;
   };
   CarbonService one = service("/h");
@@ -203,7 +203,7 @@ TEST_CASE_FIXTURE(Fixture, "a service whose key cannot be read is not asked") {
   asked.header = "auth-token";
   asked.secret = [] { return Result<std::string>(fail(ErrorCode::io, "cannot read /key")); };
   auto source = make_carbon_service(io.get_executor(), "maps", std::move(asked));
-  REQUIRE(source);
+  REQUIRE(source.has_value());
   CHECK(told(**source) == "io: maps: cannot read /key");
   CHECK(fake_service.connections() == 0);
 }
