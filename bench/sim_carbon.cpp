@@ -1,6 +1,6 @@
 // What waiting for clean electricity would have saved: bench/sim_carbon.py runs it for each zone.
 // Prints one JSON object.
-#include <array>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 
@@ -46,8 +46,9 @@ Result<carbon::IntensitySeries> read(const Options& options) {
   return carbon::IntensitySeries::make(readings, step);
 }
 
-void fail_with(const kwatt::Error& error) {
+int failed(const kwatt::Error& error) {
   std::cerr << "error: " << error.text() << "\n";
+  return 1;
 }
 
 // Let's Wait Awhile, scenario I: a job of one step every day at 01:00, which may start up to
@@ -74,11 +75,11 @@ std::pair<double, double> nightly(const carbon::IntensitySeries& series, TimePoi
 
 int run(const Options& options) {
   const auto series = read(options);
-  if (!series) return fail_with(series.error()), 1;
+  if (!series) return failed(series.error());
   const auto from = carbon::parse_time(options.from), to = carbon::parse_time(options.to);
-  if (!from || !to)
-    return fail_with(kwatt::fail(kwatt::ErrorCode::invalid_argument, "--from and --to are times")),
-           1;
+  if (!from || !to) {
+    return failed(kwatt::fail(kwatt::ErrorCode::invalid_argument, "--from and --to must be times"));
+  }
   if (options.daily) {
     std::string rows;
     double base = 0;
@@ -99,7 +100,7 @@ int run(const Options& options) {
       trial.from = *from;
       trial.to = *to;
       const auto score = carbon::try_shifting(*series, trial);
-      if (!score) return fail_with(score.error()), 1;
+      if (!score) return failed(score.error());
       rows += fmt::format(
           "{}{{\"learner\":\"{}\",\"decideAgain\":{},\"jobs\":{},\"saving\":{:.6f},"
           "\"oracleSaving\":{:.6f},\"ratio\":{:.6f},\"waitHours\":{:.3f}}}",
