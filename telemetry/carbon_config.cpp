@@ -31,10 +31,10 @@ class Fields {
     }
   }
   void duration(const char* key, Duration& out, Duration most) {
-    std::string text_;
-    text(key, text_);
-    if (text_.empty()) return;
-    const auto read = parse_go_duration(text_);
+    std::string written;
+    text(key, written);
+    if (written.empty()) return;
+    const auto read = parse_go_duration(written);
     if (!read || *read <= Duration{0} || *read > most) {
       refuse(key, fmt::format("a duration such as 10s is expected, at most {}",
                               format_go_duration(most)));
