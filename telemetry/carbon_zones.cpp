@@ -9,12 +9,12 @@ void CarbonZones::took(const std::string& zone,
   Zone& found = zones_[zone];
   found.failure.clear();
   for (const models::carbon::Reading& reading : readings) {
-    const std::int64_t since = reading.at.time_since_epoch().count();
-    if (since < 0 || !models::carbon::grams_problem(reading.grams_per_kwh).empty()) continue;
-    found.grams[since / step_.count()] = reading.grams_per_kwh;
+    if (reading.at < TimePoint{}) continue;
+    if (!models::carbon::grams_problem(reading.grams_per_kwh).empty()) continue;
+    found.grams[reading.at] = reading.grams_per_kwh;
   }
   if (found.grams.empty()) return;
-  const std::int64_t oldest = found.grams.rbegin()->first - kKept / step_;
+  const TimePoint oldest = found.grams.rbegin()->first - kKept;
   found.grams.erase(found.grams.begin(), found.grams.lower_bound(oldest));
 }
 
@@ -26,9 +26,15 @@ models::carbon::IntensitySeries CarbonZones::series(const std::string& zone) con
   const auto found = zones_.find(zone);
   if (found == zones_.end()) return {};
   std::vector<models::carbon::Reading> readings;
-  readings.reserve(found->second.grams.size());
-  for (const auto& [number, grams] : found->second.grams) {
-    readings.push_back({TimePoint{step_ * number}, grams});
+  double count = 0;  // of values in the last of them
+  for (const auto& [at, grams] : found->second.grams) {
+    const TimePoint start = start_of(at);
+    if (readings.empty() || readings.back().at != start) {
+      readings.push_back({start, 0});
+      count = 0;
+    }
+    double& mean = readings.back().grams_per_kwh;
+    mean += (grams - mean) / ++count;
   }
   auto series = models::carbon::IntensitySeries::make(readings, step_);
   return series ? std::move(*series)
@@ -46,11 +52,10 @@ CarbonState CarbonZones::state(const std::string& zone, TimePoint now, Duration 
     return {false, "NotRead",
             with_failure(fmt::format("no carbon intensity of zone \"{}\" has been read", zone))};
   }
-  const auto& [number, grams] = *found->second.grams.rbegin();
-  const TimePoint at{step_ * number};
+  const auto& [at, grams] = *found->second.grams.rbegin();
   const std::string newest =
       fmt::format("{:.0f} g/kWh in zone \"{}\" at {}", grams, zone, format_rfc3339(at));
-  if (now - (at + step_) > stale_after) {
+  if (now - (start_of(at) + step_) > stale_after) {
     return {false, "Stale",
             with_failure(fmt::format("the newest value, {}, is older than {}", newest,
                                      format_go_duration(stale_after)))};

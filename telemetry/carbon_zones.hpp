@@ -21,7 +21,7 @@ class CarbonZones {
  public:
   static constexpr Duration kKept = std::chrono::hours{400 * 24};
 
-  // Values are kept by whole steps; of several within one the last counts.
+  // The series has whole steps; of several values within one the mean counts, each time once.
   explicit CarbonZones(Duration step = std::chrono::hours{1}) : step_(step) {}
 
   void took(const std::string& zone, const std::vector<models::carbon::Reading>& readings);
@@ -33,9 +33,11 @@ class CarbonZones {
 
  private:
   struct Zone {
-    std::map<std::int64_t, double> grams;  // by number of the step since 1970
-    std::string failure;                   // "": the last fetch went well
+    std::map<TimePoint, double> grams;
+    std::string failure;  // "": the last fetch went well
   };
+  // Of the step that holds `at`.
+  TimePoint start_of(TimePoint at) const { return at - at.time_since_epoch() % step_; }
   Duration step_;
   std::map<std::string, Zone, std::less<>> zones_;
 };

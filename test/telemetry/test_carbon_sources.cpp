@@ -275,13 +275,16 @@ TEST_CASE("whether a zone's intensity can be relied on, in the words of the cond
   zones.took("DE", {{at("2026-11-22T08:00:00Z"), 280},
                     {at("2026-11-22T09:10:00Z"), 290},
                     {at("2026-11-22T09:50:00Z"), 300}});
-  CHECK(told(kNow) == "True Read: 300 g/kWh in zone \"DE\" at 2026-11-22T09:00:00Z");
+  CHECK(told(kNow) == "True Read: 300 g/kWh in zone \"DE\" at 2026-11-22T09:50:00Z");
   CHECK(zones.series("DE").size() == 2);
+  CHECK(*zones.series("DE").value(1) == 295);
+  zones.took("DE", {{at("2026-11-22T09:50:00Z"), 300}});  // the same again counts once
+  CHECK(*zones.series("DE").value(1) == 295);
   zones.failed("DE", fail(ErrorCode::timeout, "maps: no answer"));
   CHECK(told(kNow) ==
-        "True Failing: 300 g/kWh in zone \"DE\" at 2026-11-22T09:00:00Z; maps: no answer");
+        "True Failing: 300 g/kWh in zone \"DE\" at 2026-11-22T09:50:00Z; maps: no answer");
   CHECK(told(at("2026-11-22T11:00:01Z")) ==
-        "False Stale: the newest value, 300 g/kWh in zone \"DE\" at 2026-11-22T09:00:00Z, is older "
+        "False Stale: the newest value, 300 g/kWh in zone \"DE\" at 2026-11-22T09:50:00Z, is older "
         "than 1h; maps: no answer");
   CHECK(zones.series("FR").empty());
   // A year and a bit is kept.
