@@ -9,6 +9,7 @@ void CarbonZones::took(const std::string& zone,
   Zone& found = zones_[zone];
   found.failure.clear();
   for (const models::carbon::Reading& reading : readings) {
+    // Sources refuse these with a sentence; here they would only keep series() from being made.
     if (reading.at < TimePoint{}) continue;
     if (!models::carbon::grams_problem(reading.grams_per_kwh).empty()) continue;
     found.grams[reading.at] = reading.grams_per_kwh;
@@ -37,8 +38,7 @@ models::carbon::IntensitySeries CarbonZones::series(const std::string& zone) con
     mean += (grams - mean) / ++count;
   }
   auto series = models::carbon::IntensitySeries::make(readings, step_);
-  return series ? std::move(*series)
-                : models::carbon::IntensitySeries();  // took() refused the rest
+  return series ? std::move(*series) : models::carbon::IntensitySeries();
 }
 
 CarbonState CarbonZones::state(const std::string& zone, TimePoint now, Duration stale_after) const {
