@@ -47,6 +47,8 @@ using Work = std::function<kube::Task<Result<int>>(Session&)>;
 struct Chosen {
   Work work;
   std::function<int(std::ostream& out)> local;
+  // The same for what may fail: an error is shown as one sentence, status 1.
+  std::function<Result<int>(std::ostream& out, const Clock& clock)> offline;
 };
 
 // A subcommand whose help ends with `examples` (indented lines).
@@ -63,6 +65,7 @@ void add_override_verbs(CLI::App& app, Chosen& chosen);  // wake, hold, release
 void add_exclude_verbs(CLI::App& app, Chosen& chosen);   // exclude, include
 void add_suspend_verbs(CLI::App& app, Chosen& chosen);   // suspend, resume
 void add_recommend_site(CLI::App& app, Chosen& chosen);
+void add_carbon(CLI::App& app, Chosen& chosen);
 void add_reasons(CLI::App& app, Chosen& chosen);
 void add_completion(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);
