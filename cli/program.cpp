@@ -71,6 +71,8 @@ void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen) {
   add_suspend_verbs(app, chosen);
   add_wake_test(app, chosen);
   add_recommend_site(app, chosen);
+  add_simulate_verbs(app, chosen);
+  add_record(app, chosen);
   add_reasons(app, chosen);
   add_completion(app, chosen);
   add_version(app, chosen);
@@ -128,6 +130,7 @@ int run(const std::vector<std::string>& arguments, World& world) {
     return app.exit(error, world.out, world.err) == 0 ? kDone : kUsage;
   }
   if (chosen.local) return chosen.local(world.out);
+  if (chosen.tool) return chosen.tool(world.out, world.err);
   return perform(chosen.work, where, world);
 }
 

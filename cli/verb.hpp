@@ -47,6 +47,7 @@ using Work = std::function<kube::Task<Result<int>>(Session&)>;
 struct Chosen {
   Work work;
   std::function<int(std::ostream& out)> local;
+  std::function<int(std::ostream& out, std::ostream& err)> tool;  // the same with progress
 };
 
 // A subcommand whose help ends with `examples` (indented lines).
@@ -63,6 +64,8 @@ void add_override_verbs(CLI::App& app, Chosen& chosen);  // wake, hold, release
 void add_exclude_verbs(CLI::App& app, Chosen& chosen);   // exclude, include
 void add_suspend_verbs(CLI::App& app, Chosen& chosen);   // suspend, resume
 void add_recommend_site(CLI::App& app, Chosen& chosen);
+void add_simulate_verbs(CLI::App& app, Chosen& chosen);  // simulate, compare
+void add_record(CLI::App& app, Chosen& chosen);
 void add_reasons(CLI::App& app, Chosen& chosen);
 void add_completion(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);
