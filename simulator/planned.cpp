@@ -23,7 +23,7 @@ class Planned final : public Controller {
       : name_(std::move(name)), spec_(std::move(spec)), on_acted_(std::move(on_acted)) {
     spec_.mode = api::Mode::Enforce;
     for (MachineId id = 0; id < simulation.size(); ++id) {
-      nodes_.push_back(make_node(simulation, id));
+      nodes_.push_back(make_node(simulation, id, name_));
       by_name_[nodes_.back().node.meta.name] = id;
       if (api::matches(spec_.node_selector, nodes_.back().node.meta.labels)) {
         selected_.push_back(nodes_.back().node.meta.name);

@@ -35,7 +35,7 @@ api::PowerState power_state(MachineState state) {
   return api::PowerState::Unknown;
 }
 
-PlannedNode make_node(const Simulation& simulation, MachineId id) {
+PlannedNode make_node(const Simulation& simulation, MachineId id, const std::string& policy) {
   const Machine& machine = simulation.machine(id);
   const MachineSpec& spec = machine.spec();
   const TimePoint now = simulation.now();
@@ -75,6 +75,8 @@ PlannedNode make_node(const Simulation& simulation, MachineId id) {
     // As an off sequence of ours leaves it.
     memory.powered_off_by_us = memory.cordoned_by_us = true;
     memory.last_off = now - kBefore;
+    memory.last_on = now - 2 * kBefore;
+    memory.owner_policy = policy;
     out.node.unschedulable = true;
     out.node.taints = {{std::string(planner::names::kPowerOffTaint), "", "NoExecute", {}}};
   }

@@ -36,7 +36,8 @@ struct PlannedNode {
   std::shared_ptr<const api::NodePower> shown_machine;
 };
 
-PlannedNode make_node(const Simulation& simulation, MachineId id);
+// `policy` is the one that has switched it off, if it is off.
+PlannedNode make_node(const Simulation& simulation, MachineId id, const std::string& policy);
 api::PowerState power_state(MachineState state);
 void apply(api::Node& node, const planner::PatchNode& patch, TimePoint now);
 // The settings of a node that an agent would apply: 0 is none.

@@ -27,8 +27,11 @@ struct Report {
   std::vector<std::string> first_bad;  // sentences of the first kNamed
 };
 
+inline constexpr std::size_t kLongestLine = std::size_t{1} << 20;    // 1 MiB
+inline constexpr std::size_t kLongestSample = std::size_t{1} << 28;  // of a recording: 256 MiB
+
 // Lines of a text, without end-of-line characters, byte order mark, empty lines and comments
-// (from `comment` at the start of a line). Errors: parse: a line beyond 1 MiB, or a zero byte:
+// (from `comment` at the start of a line). Errors: parse: a line beyond `longest`, or a zero byte:
 // that is no text.
 class Lines {
  public:

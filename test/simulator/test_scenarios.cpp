@@ -197,8 +197,8 @@ TEST_SUITE("simulator") {
     // c waits for a machine: its boot of 60 s, and the seconds in which it is noticed and joins.
     CHECK(o.waiting.maximum() >= 60'000);
     CHECK(o.waiting.maximum() <= 90'000);
-    // Idle for half an hour, three machines would have drawn 300 W × 1,800 s.
-    CHECK(joules(o) < 0.75 * 300 * static_cast<double>(o.length.count()) / 1000);
+    // All three idling would have drawn 300 W, and the jobs come on top of that.
+    CHECK(joules(o) < 0.9 * 300 * static_cast<double>(o.length.count()) / 1000);
   }
 
   TEST_CASE("planned: a drained node's service goes to the node reserved for it") {

@@ -315,7 +315,8 @@ TEST_SUITE("simulator") {
     struct Backwards final : JobSource {
       int made = 0;
       Result<std::optional<Job>> next() override {
-        return std::optional<Job>{job("j" + std::to_string(++made), seconds{100 / made}, 1s)};
+        ++made;
+        return std::optional<Job>{job("j" + std::to_string(made), seconds{100 / made}, 1s)};
       }
     };
     auto sim = simulation(machines(1));

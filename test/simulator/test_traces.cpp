@@ -322,7 +322,7 @@ TEST_SUITE("simulator") {
   }
 
   TEST_CASE("slurm: nodes and jobs of 22.05 and of 23.02") {
-    std::istringstream in(R"({"nodes":[
+    std::istringstream in(R"json({"nodes":[
         {"name":"c1","cpus":16,"real_memory":64000,"gres":"gpu:a100:2(S:0)","state":"idle"},
         {"name":"c2","cpus":16,"real_memory":64000,"gres":"","state":"DOWN"}]}
       {"sinfo":[{"nodes":{"nodes":["d1","d2"]},"cpus":{"maximum":32},"memory":{"maximum":128000},
@@ -333,7 +333,7 @@ TEST_SUITE("simulator") {
         {"job_id":2,"job_state":["PENDING"],"submit_time":{"set":true,"infinite":false,"number":1600},
          "time_limit":{"set":true,"infinite":true,"number":0},"cpus":{"set":true,"infinite":false,"number":64},
          "node_count":{"set":true,"infinite":false,"number":2},"tres_per_node":"gres:gpu:1"},
-        {"job_id":3,"job_state":"COMPLETED","cpus":1}]})");
+        {"job_id":3,"job_state":"COMPLETED","cpus":1}]})json");
     const Scene scene = read_slurm(in, "s.json", 2h).value();
     REQUIRE(scene.machines.size() == 3);
     CHECK(scene.machines[0].name == "c1");
