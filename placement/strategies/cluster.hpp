@@ -2,7 +2,7 @@
 // The machines that strategies place jobs on: what each has, what is free, which are awake. Plain
 // arrays with an index of blocks over them, changed by start() and finish(), so that a simulation
 // of millions of jobs never builds it anew.
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -33,6 +33,8 @@ struct Request {
   std::int64_t gpu_milli = 0;
   bool operator==(const Request&) const = default;
 };
+// Amounts as described, none negative and not all of them 0. Callers check before they offer a job.
+bool valid(const Request& request);
 
 // awake: can start a job at once. booting: as awake, `ready` says from when on. off: starting a job
 // on it means to wake it. unavailable: takes nothing.
@@ -58,10 +60,22 @@ class Cluster {
   static Result<Cluster> create(std::vector<NodeSpec> nodes);
 
   std::size_t size() const { return nodes_.size(); }
+  const Request& largest() const { return largest_; }  // the most of each amount on any node
   const NodeSpec& node(NodeIndex i) const { return nodes_[i]; }  // state: as set_state() left it
   Request free(NodeIndex i) const;                               // gpu_milli: sum over all GPUs
+  std::int64_t free_cpu(NodeIndex i) const { return free_cpu_[i]; }        // millicores
+  std::int64_t free_memory(NodeIndex i) const { return free_memory_[i]; }  // bytes
   Millicores used_cpu(NodeIndex i) const {
     return Millicores{nodes_[i].capacity.cpu.count() - free_cpu_[i]};
+  }
+  // By the node's curve, with what is taken of its CPU as load: now, and with so many millicores
+  // more. As if it was awake. Milliwatts.
+  double draw(NodeIndex i) const { return draw_[i]; }
+  double draw_with(NodeIndex i, std::int64_t millicores) const {
+    return curve_at(i, nodes_cpu_[i] - free_cpu_[i] + millicores);
+  }
+  double free_share(NodeIndex i) const {  // of its CPU, 0..1
+    return static_cast<double>(free_cpu_[i]) * steps_per_milli_[i] / 10;
   }
   std::int64_t running(NodeIndex i) const { return running_[i]; }  // members started, not finished
   std::span<const std::int32_t> free_gpus(NodeIndex i) const {     // thousandths by GPU
@@ -71,13 +85,12 @@ class Cluster {
   // Right now, on a node that takes jobs.
   bool fits(NodeIndex i, const Request& request) const {
     return free_cpu_[i] >= request.cpu.count() && free_memory_[i] >= request.memory.count() &&
-           (request.gpu_milli == 0 || fits_gpu(i, request.gpu_milli)) &&
-           nodes_[i].state != NodeState::unavailable;
+           (request.gpu_milli == 0 || fits_gpu(i, request.gpu_milli)) && open_[i] != 0;
   }
-  // On the node if it was empty, whatever its state.
-  bool could_fit(NodeIndex i, const Request& request) const;
+  // So many of them fit on the node if it was empty, whatever its state.
+  std::int64_t most_members(NodeIndex i, const Request& request) const;
   bool allowed(NodeIndex i, BitSet zones, BitSet gpu_models) const {
-    return (zones >> nodes_[i].zone & 1) != 0 && (gpu_models >> nodes_[i].gpu_model & 1) != 0;
+    return (zones >> zone_[i] & 1) != 0 && (gpu_models >> gpu_model_[i] & 1) != 0;
   }
 
   // Takes the request's amounts. The GPUs: a share goes to the fullest GPU with room, whole ones to
@@ -86,7 +99,9 @@ class Cluster {
   void start_on(NodeIndex i, const Request& request, GpuSet gpus);
   // Gives back what start() took, exactly.
   void finish(NodeIndex i, const Request& request, GpuSet gpus);
-  // What start() would choose.
+  // Undoes a start() of the same decision: as finish(), but nothing has come free.
+  void undo(NodeIndex i, const Request& request, GpuSet gpus) { take_back(i, request, gpus); }
+  // What start() would choose; 0 if there is none.
   GpuSet gpus_for(NodeIndex i, const Request& request) const;
 
   void set_state(NodeIndex i, NodeState state, TimePoint ready = {});
@@ -100,12 +115,26 @@ class Cluster {
 
   // Nodes on which room came free (finish() or set_state()) since `mark`, a former value of
   // freed_mark(); nullopt: too many to list, look at all.
-  std::uint64_t freed_mark() const { return freed_total_; }
-  std::optional<std::span<const NodeIndex>> freed_since(std::uint64_t mark) const;
+  std::uint64_t freed_mark() const { return freed_.total; }
+  std::optional<std::span<const NodeIndex>> freed_since(std::uint64_t mark) const {
+    return freed_.since(mark);
+  }
+  // The same for every change of what a node has free or whether it takes jobs.
+  std::uint64_t changed_mark() const { return changed_.total; }
+  std::optional<std::span<const NodeIndex>> changed_since(std::uint64_t mark) const {
+    return changed_.since(mark);
+  }
 
  private:
   static constexpr std::size_t kBlock = 64;  // nodes an entry of the index stands for
-  static constexpr std::size_t kFreedKept = 64;
+
+  struct Recent {  // the last nodes to which something happened, oldest first
+    std::size_t kept;
+    std::vector<NodeIndex> last = {};  // at most twice `kept`
+    std::uint64_t total = 0;
+    void note(NodeIndex i);
+    std::optional<std::span<const NodeIndex>> since(std::uint64_t mark) const;
+  };
 
   struct Room {  // the most of each amount on any node of a block: an upper bound
     std::int64_t cpu = 0, memory = 0;
@@ -124,18 +153,30 @@ class Cluster {
             (request.gpu_milli < 1000 ? room.gpu_share >= request.gpu_milli
                                       : room.gpu_whole * 1000 >= request.gpu_milli));
   }
+  double curve_at(NodeIndex i, std::int64_t used) const {
+    const double x = static_cast<double>(used) * steps_per_milli_[i];
+    const auto k = static_cast<std::size_t>(std::clamp(x, 0.0, 10.0));
+    const std::array<double, 12>& points = curves_[curve_[i]];  // the last one twice
+    return points[k] + (points[k + 1] - points[k]) * (std::min(x, 10.0) - static_cast<double>(k));
+  }
+  void update_draw(NodeIndex i) { draw_[i] = draw_with(i, 0); }
+  void take_back(NodeIndex i, const Request& request, GpuSet gpus);
   void update_gpus(NodeIndex i);
+  void widen_block(NodeIndex i);
   void update_block(std::size_t block);
-  void note_freed(NodeIndex i);
 
   std::vector<NodeSpec> nodes_;
-  std::vector<std::int64_t> free_cpu_, free_memory_, running_;
+  Request largest_;
+  std::vector<std::uint8_t> open_, zone_, gpu_model_;  // what every look at a node needs
+  std::vector<std::array<double, 12>> curves_;         // different ones, in milliwatts
+  std::vector<std::uint32_t> curve_;                   // by node
+  std::vector<double> steps_per_milli_, draw_;
+  std::vector<std::int64_t> nodes_cpu_, free_cpu_, free_memory_, running_;
   std::vector<std::size_t>
       gpu_at_;  // by node: where its GPUs begin in free_gpu_; one more at the end
   std::vector<std::int32_t> free_gpu_, gpu_share_, gpu_whole_;
   std::vector<Room> blocks_;
-  std::vector<NodeIndex> freed_;  // the last ones, oldest first, at most 2 × kFreedKept
-  std::uint64_t freed_total_ = 0;
+  Recent freed_{64}, changed_{2048};
 };
 
 template <class Visit>

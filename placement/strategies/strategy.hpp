@@ -57,7 +57,9 @@ struct Assignment {
   std::uint32_t member = 0;  // 0..members-1
   NodeIndex node = 0;
   GpuSet gpus = 0;
-  TimePoint start{};  // now, or when the node is awake if it must be woken or is booting
+  // Now, or when the node is awake if it is booting or must be woken; members of a job start
+  // together, with the last of them.
+  TimePoint start{};
 };
 
 // Why a job does not start. Values stable: they are written to logs and CSV.
@@ -73,7 +75,9 @@ std::string_view to_string(Waits reason);  // "NoFit" "NeverFits" "GangIncomplet
 struct Waiting {
   std::uint32_t job = 0;
   Waits reason = Waits::no_fit;
-  TimePoint not_before{};  // waits_for_carbon: when it is meant to start; else the batch's now
+  // waits_for_carbon: when it is meant to start. A caller may leave the job out of its batches
+  // until then, unless forecasts change. Else the batch's now.
+  TimePoint not_before{};
 };
 
 // Every job of the batch is in exactly one of the lists, but for those of Batch::seen to which
@@ -81,9 +85,13 @@ struct Waiting {
 struct Decision {
   std::vector<Assignment> assigned;  // members of a job stand together; jobs in the order chosen
   std::vector<Waiting> waiting;      // ascending by job
+  // Nodes that were off and must be woken for what is assigned to them, in the order of the
+  // assignments; decide() has set them to booting in the cluster.
+  std::vector<NodeIndex> wake;
   void clear() {
     assigned.clear();
     waiting.clear();
+    wake.clear();
   }
 };
 

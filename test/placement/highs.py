@@ -1,15 +1,12 @@
 """HiGHS, the exact solver beside which placements are judged, and the comparison itself.
 
 From PyPI, in a virtual environment of its own in the cache: only this needs it."""
-import fcntl
 import json
 import subprocess
-import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bed.build import cache_root
-from placement import optimum
+from placement import optimum, solver_env
 
 PACKAGES = ("highspy==1.15.1",)
 # Each solve's limit; a bound proven until then is a bound. Nearly all need less than two seconds.
@@ -17,18 +14,8 @@ SECONDS = 60
 
 
 def python():
-    """The interpreter of the virtual environment, which is made at the first call on this machine."""
-    folder = cache_root() / "highspy-1.15.1"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    program = folder / "bin" / "python"
-    with open(f"{folder}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "complete").exists():
-            venv.create(folder, with_pip=True, clear=True)
-            subprocess.run([program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
-                           check=True, timeout=900)
-            (folder / "complete").touch()
-    return program
+    """The interpreter that has highspy."""
+    return solver_env.interpreter("highspy-1.15.1", PACKAGES)
 
 
 class Pipe:

@@ -1,0 +1,36 @@
+// EnergyAware: jobs in the order of arrival, each on the node whose power it increases least, by
+// the node's own curve; a node that must be woken is charged its idle power and its boot. With
+// linear curves this is the power-aware best fit of A. Beloglazov, J. Abawajy, R. Buyya,
+// "Energy-aware resource allocation heuristics for efficient management of data centers for Cloud
+// computing", FGCS 28(5), 2012; what it adds is the curve between idle and full, and that waking
+// costs.
+#include "placement/strategies/all.hpp"
+#include "placement/strategies/energy.hpp"
+#include "placement/strategies/one_by_one.hpp"
+
+namespace kwatt::placement::strategies {
+namespace {
+
+class EnergyAware : public OneByOne {
+ public:
+  explicit EnergyAware(const Settings& settings)
+      : OneByOne("EnergyAware"), boot_over_(settings.boot_over) {}
+
+ protected:
+  std::optional<NodeIndex> best(const Job& job, const Batch&, const Cluster& cluster) override {
+    return least(job, cluster, [&](NodeIndex i) {
+      return increase(cluster, i, job.request.cpu.count(), boot_over_);
+    });
+  }
+
+ private:
+  Duration boot_over_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_energy_aware(const Settings& settings) {
+  return std::make_unique<EnergyAware>(settings);
+}
+
+}  // namespace kwatt::placement::strategies
