@@ -1,10 +1,9 @@
 // 1.8 million jobs on 2,500 machines over 48 hours: how long the simulator takes for that, and how
 // much memory. Prints JSON; time is of the CPU. An argument names another strategy or number of
 // jobs.
-#include <sys/resource.h>
-
 #include <cstdlib>
 #include <string>
+#include <sys/resource.h>
 
 #include <fmt/format.h>
 

@@ -93,8 +93,7 @@ Result<PolicyFile> read_policy(const std::string& path) {
   if (!text) return text.error();
   try {
     for (const YAML::Node& document : YAML::LoadAll(*text)) {
-      if (!document.IsMap() || !document["kind"] ||
-          document["kind"].Scalar() != "EnergyPolicy") {
+      if (!document.IsMap() || !document["kind"] || document["kind"].Scalar() != "EnergyPolicy") {
         continue;
       }
       api::EnergyPolicy policy;

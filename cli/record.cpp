@@ -174,10 +174,10 @@ kube::Task<Result<int>> record(Session& session, Options options) {
 
 void add_record(CLI::App& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(app, "record",
-                            "Sample nodes and pods into a file that simulate and compare replay",
-                            "  kubectl kwatt record --interval 30s --for 24h --file day.jsonl\n"
-                            "  kubectl kwatt compare day.jsonl --strategies FCFS,ECSched\n");
+  CLI::App* verb =
+      add_verb(app, "record", "Sample nodes and pods into a file that simulate and compare replay",
+               "  kubectl kwatt record --interval 30s --for 24h --file day.jsonl\n"
+               "  kubectl kwatt compare day.jsonl --strategies FCFS,ECSched\n");
   verb->add_option("--file", options->output, "Write there (default: the standard output)")
       ->type_name("FILE");
   verb->add_option("--interval", options->interval, "Between two samples")

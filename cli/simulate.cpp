@@ -1,10 +1,9 @@
 // simulate, compare: replays work through strategies and the planner, and says what it costs.
 #include "cli/simulate.hpp"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <iostream>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -90,14 +89,15 @@ void add(CLI::App& app, Chosen& chosen, bool many) {
   auto options = std::make_shared<SimulateOptions>();
   if (!many) options->strategies = {"EnergyAware"};
   CLI::App* verb =
-      many ? add_verb(app, "compare",
-                      "Compare strategies on the same work: energy, CO2, waiting and disruption of "
-                      "each, with confidence intervals",
-                      kCompareExamples)
-           : add_verb(app, "simulate",
-                      "Replay work on simulated machines and print what a strategy costs in energy, "
-                      "CO2, waiting and disruption",
-                      kSimulateExamples);
+      many
+          ? add_verb(app, "compare",
+                     "Compare strategies on the same work: energy, CO2, waiting and disruption of "
+                     "each, with confidence intervals",
+                     kCompareExamples)
+          : add_verb(app, "simulate",
+                     "Replay work on simulated machines and print what a strategy costs in energy, "
+                     "CO2, waiting and disruption",
+                     kSimulateExamples);
   declare_simulate(*verb, *options, many);
   verb->callback([&chosen, options, verb] {
     chosen.tool = [options, verb](std::ostream& out, std::ostream& err) {
@@ -114,10 +114,11 @@ void declare_simulate(CLI::App& verb, SimulateOptions& o, bool many) {
     names += (names.empty() ? "" : "|") + std::string(listed.name);
   }
   verb.add_option("TRACE", o.traces,
-                  many ? "Traces: files of jobs, or synthetic:NAME=VALUE,… (jobs, per-hour, diurnal "
-                         "and others: docs/reference/traces.md)"
-                       : "The trace: a file of jobs, or synthetic:NAME=VALUE,… (jobs, per-hour, "
-                         "diurnal and others: docs/reference/traces.md)")
+                  many
+                      ? "Traces: files of jobs, or synthetic:NAME=VALUE,… (jobs, per-hour, diurnal "
+                        "and others: docs/reference/traces.md)"
+                      : "The trace: a file of jobs, or synthetic:NAME=VALUE,… (jobs, per-hour, "
+                        "diurnal and others: docs/reference/traces.md)")
       ->expected(0, many ? 100 : 1);
   verb.add_option("--scenario", o.scenario,
                   "YAML file with any of these options, by their long names; the command line wins")
@@ -169,10 +170,12 @@ void declare_simulate(CLI::App& verb, SimulateOptions& o, bool many) {
       ->check(CLI::IsMember({"yesterday", "actual"}).description(""))
       ->type_name("yesterday|actual")
       ->capture_default_str();
-  verb.add_option("--start", o.start, "The moment at which the trace begins")->capture_default_str();
-  verb.add_option("--until", o.until,
-                  "End after so long (default: when all jobs have ended; every strategy is accounted "
-                  "over the time of the slowest)")
+  verb.add_option("--start", o.start, "The moment at which the trace begins")
+      ->capture_default_str();
+  verb.add_option(
+          "--until", o.until,
+          "End after so long (default: when all jobs have ended; every strategy is accounted "
+          "over the time of the slowest)")
       ->type_name("DURATION");
   verb.add_option("--decide-every", o.decide_every,
                   "Ask the strategy so often; 0s: whenever work comes or room is free")

@@ -26,8 +26,9 @@ constexpr std::size_t kBar = 20;  // characters of the progress bar
 Result<Duration> duration_of(const std::string& text, std::string_view option) {
   const auto duration = parse_go_duration(text);
   if (duration && *duration >= Duration{0}) return *duration;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("--{}: expected a duration such as 10m or 48h, got \"{}\"", option, text));
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("--{}: expected a duration such as 10m or 48h, got \"{}\"", option, text));
 }
 
 Result<simulator::Intensity> intensity_of(const std::string& text, const traces::Reading& reading,
@@ -61,8 +62,8 @@ Result<simulator::Settings> settings_of(const SimulateOptions& options, std::ost
                             options.start));
   }
   settings.start = *start;
-  settings.forecast = options.forecast == "actual" ? simulator::Forecast::actual
-                                                   : simulator::Forecast::yesterday;
+  settings.forecast =
+      options.forecast == "actual" ? simulator::Forecast::actual : simulator::Forecast::yesterday;
   settings.prices = {options.price, options.carbon_price};
   settings.min_awake = options.min_awake;
   if (!options.idle_off.empty()) {
@@ -82,9 +83,10 @@ Result<simulator::Settings> settings_of(const SimulateOptions& options, std::ost
     const std::string what = equals == std::string::npos ? one : one.substr(equals + 1);
     auto series = intensity_of(what, {options.skip_bad}, err);
     if (!series) return series.error();
-    const auto end = series->start + series->step * static_cast<std::int64_t>(
-                                                        series->grams_per_kwh.size());
-    if (!series->grams_per_kwh.empty() && (settings.start < series->start || settings.start >= end)) {
+    const auto end =
+        series->start + series->step * static_cast<std::int64_t>(series->grams_per_kwh.size());
+    if (!series->grams_per_kwh.empty() &&
+        (settings.start < series->start || settings.start >= end)) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("--carbon {}: the series is from {} to {}, and the simulation starts "
                               "at {}: say --start",
@@ -107,7 +109,8 @@ void warn_of_zones(const std::vector<simulator::MachineSpec>& machines,
     if (!intensities.contains(machine.zone)) unknown.insert(machine.zone);
   }
   for (const std::string& zone : unknown) {
-    err << fmt::format("warning: zone \"{}\" has no carbon intensity: it counts as 0 g/kWh\n", zone);
+    err << fmt::format("warning: zone \"{}\" has no carbon intensity: it counts as 0 g/kWh\n",
+                       zone);
   }
 }
 
@@ -195,8 +198,8 @@ Result<void> run_strategies(Runs& runs, const std::string& trace, std::uint64_t 
   Duration end{0};
   for (const std::string& strategy : runs.strategies) {
     runs.progress.begin(fmt::format("{} on {}, seed {}", strategy, trace, seed));
-    auto open = open_trace(trace, runs.options.format, {runs.options.skip_bad}, seed,
-                           runs.job_duration);
+    auto open =
+        open_trace(trace, runs.options.format, {runs.options.skip_bad}, seed, runs.job_duration);
     if (!open) return open.error();
     auto simulation = simulation_of(runs, strategy, seed, *open);
     if (!simulation) return simulation.error();
@@ -232,9 +235,8 @@ Result<std::vector<std::uint64_t>> parse_seeds(const std::string& text) {
     at = end + 1;
     const std::size_t dash = word.find('-');
     const auto first = traces::number_in(word.substr(0, dash), "", 0, 1e15);
-    const auto last = dash == std::string::npos
-                          ? first
-                          : traces::number_in(word.substr(dash + 1), "", 0, 1e15);
+    const auto last =
+        dash == std::string::npos ? first : traces::number_in(word.substr(dash + 1), "", 0, 1e15);
     if (!first || !last || *last < *first || *last - *first >= kMostRuns) return wrong();
     for (auto seed = static_cast<std::uint64_t>(*first); seed <= static_cast<std::uint64_t>(*last);
          ++seed) {
@@ -264,7 +266,8 @@ Result<std::vector<report::Run>> run_all(const SimulateOptions& options, std::os
     for (const auto& listed : strategies::listed()) names.emplace_back(listed.name);
   }
   Progress progress(err, terminal, names.size() * options.traces.size() * seeds->size());
-  Runs runs{options, std::move(*settings), {}, std::move(*seeds), {}, {}, {}, {}, {}, err, progress};
+  Runs runs{options, std::move(*settings), {}, std::move(*seeds), {}, {}, {}, {}, {}, err,
+            progress};
   for (const std::string& name : names) {
     // As the registry writes it, so that tables do not depend on how it was typed.
     auto strategy = strategies::make_strategy(name);

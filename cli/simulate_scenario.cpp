@@ -57,8 +57,9 @@ Result<void> load_scenario(const CLI::App& verb, SimulateOptions& options) {
   try {
     const YAML::Node root = YAML::Load(*text);
     if (!root.IsMap()) {
-      return fail(ErrorCode::parse, options.scenario + ": expected options by name, such as "
-                                                       "\"machines: 20x32x128\"");
+      return fail(ErrorCode::parse, options.scenario +
+                                        ": expected options by name, such as "
+                                        "\"machines: 20x32x128\"");
     }
     for (const auto& entry : root) {
       const std::string key = entry.first.Scalar();
@@ -77,7 +78,8 @@ Result<void> load_scenario(const CLI::App& verb, SimulateOptions& options) {
       const CLI::Option* option = verb.get_option_no_throw("--" + key);
       const bool known = option != nullptr && key != "scenario" && key != "help";
       // One file serves simulate and compare.
-      const bool of_other = key == "strategy" || key == "strategies" || key == "seed" || key == "seeds";
+      const bool of_other =
+          key == "strategy" || key == "strategies" || key == "seed" || key == "seeds";
       if (!known && of_other) continue;
       if (!known) {
         return fail(ErrorCode::invalid_argument, where() + ": there is no such option");

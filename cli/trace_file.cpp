@@ -46,9 +46,8 @@ void use(OpenTrace& trace, std::unique_ptr<Reader> reader) {
 }  // namespace
 
 std::string bad_rows_text(const std::string& name, const traces::Report& report) {
-  std::string text =
-      fmt::format("warning: {}: {} bad row{} left out\n", name, report.bad,
-                  report.bad == 1 ? " was" : "s were");
+  std::string text = fmt::format("warning: {}: {} bad row{} left out\n", name, report.bad,
+                                 report.bad == 1 ? " was" : "s were");
   for (const std::string& why : report.first_bad) text += fmt::format("  {}\n", why);
   return text;
 }
@@ -60,8 +59,8 @@ std::string OpenTrace::remarks() const {
   const traces::Report rows = report();
   if (rows.bad > 0) text += bad_rows_text(name, rows);
   if (rows.passed_over > 0) {
-    text += fmt::format("note: {}: {} jobs that never ran were passed over\n", name,
-                        rows.passed_over);
+    text +=
+        fmt::format("note: {}: {} jobs that never ran were passed over\n", name, rows.passed_over);
   }
   return text;
 }
@@ -71,9 +70,9 @@ Result<OpenTrace> open_trace(const std::string& trace, const std::string& format
   OpenTrace open;
   open.name = trace;
   if (trace == "synthetic" || trace.starts_with(kSynthetic)) {
-    auto spec = simulator::parse_synthetic(
-        trace == "synthetic" ? std::string_view()
-                             : std::string_view(trace).substr(kSynthetic.size()));
+    auto spec = simulator::parse_synthetic(trace == "synthetic"
+                                               ? std::string_view()
+                                               : std::string_view(trace).substr(kSynthetic.size()));
     if (!spec) return spec.error();
     open.jobs = std::make_unique<simulator::SyntheticJobs>(*spec, seed);
     return open;

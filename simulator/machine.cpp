@@ -49,8 +49,7 @@ Amount Machine::free() const {
 Permille Machine::busy() const {
   const std::int64_t full = spec_->capacity.cpu.count();
   if (full <= 0) return Permille{0};
-  const std::int64_t wanted =
-      jobs_busy_.count() + services_want_.count() * 1000 / speed_.count();
+  const std::int64_t wanted = jobs_busy_.count() + services_want_.count() * 1000 / speed_.count();
   return Permille{std::min<std::int64_t>(1000, wanted * 1000 / full)};
 }
 
@@ -61,8 +60,7 @@ Permille Machine::utilization() const {
 Milliwatts Machine::draw(Permille speed) const {
   const models::PowerCurve& curve = spec_->power.curve;
   const std::int64_t full = spec_->capacity.cpu.count();
-  const std::int64_t wanted =
-      jobs_busy_.count() + services_want_.count() * 1000 / speed.count();
+  const std::int64_t wanted = jobs_busy_.count() + services_want_.count() * 1000 / speed.count();
   const Milliwatts at = curve.at(Millicores{std::min(full, wanted)}, spec_->capacity.cpu);
   if (speed == percent(100)) return at;
   return curve.idle() + (at - curve.idle()) * frequency_scale(speed.count()) / 1000;
@@ -71,7 +69,9 @@ Milliwatts Machine::draw(Permille speed) const {
 void Machine::update() {
   const std::int64_t top = spec_->max_mhz;
   std::int64_t mhz = limit_mhz_ > 0 ? std::clamp(limit_mhz_, spec_->min_mhz, top) : top;
-  const auto speed_at = [&](std::int64_t f) { return Permille{std::max<std::int64_t>(1, f * 1000 / top)}; };
+  const auto speed_at = [&](std::int64_t f) {
+    return Permille{std::max<std::int64_t>(1, f * 1000 / top)};
+  };
   if (cap_watts_ > 0 && state_ == MachineState::on) {
     while (mhz > spec_->min_mhz && draw(speed_at(mhz)) > watts(cap_watts_)) {
       mhz = std::max(spec_->min_mhz, mhz - kStepMhz);

@@ -23,7 +23,8 @@ const std::vector<Figure>& figures() {
   using O = const Outcome&;
   static const std::vector<Figure> all = {
       {"energyKWh", "Energy", "kWh", "less", [](O o) { return o.energy_kwh; }},
-      {"energyPerJobWh", "Energy per completed job", "Wh", "less", [](O o) { return o.wh_per_job(); }},
+      {"energyPerJobWh", "Energy per completed job", "Wh", "less",
+       [](O o) { return o.wh_per_job(); }},
       {"co2Kg", "CO2", "kg", "less", [](O o) { return o.grams_co2 / 1000; }},
       {"meanIntensity", "Mean carbon intensity", "g/kWh", "less",
        [](O o) { return o.mean_intensity(); }},
@@ -42,7 +43,8 @@ const std::vector<Figure>& figures() {
       {"jobsCompleted", "Jobs completed", "", "more", [](O o) { return number(o.completed); }},
       {"jobsRejected", "Jobs rejected", "", "less", [](O o) { return number(o.rejected); }},
       {"jobsUnfinished", "Jobs unfinished", "", "less", [](O o) { return number(o.unfinished); }},
-      {"deadlineMisses", "Deadline misses", "", "less", [](O o) { return number(o.deadline_misses); }},
+      {"deadlineMisses", "Deadline misses", "", "less",
+       [](O o) { return number(o.deadline_misses); }},
       {"deadlineMissShare", "Deadline misses, share", "", "less",
        [](O o) { return share(o.deadline_misses, o.with_deadline); }},
       {"lostCoreHours", "Work lost to evictions", "core-h", "less",

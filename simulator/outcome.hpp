@@ -32,8 +32,8 @@ struct Outcome {
 
   // Jobs. submitted = completed + rejected + unfinished.
   std::uint64_t submitted = 0, completed = 0, rejected = 0, unfinished = 0;
-  std::vector<Refused> refused;       // the first kNamed of those rejected
-  Distribution waiting, turnaround;   // ms, of completed jobs; waiting: until it ran
+  std::vector<Refused> refused;      // the first kNamed of those rejected
+  Distribution waiting, turnaround;  // ms, of completed jobs; waiting: until it ran
   std::uint64_t with_deadline = 0, deadline_misses = 0;  // unfinished and rejected ones are misses
   double lost_core_hours = 0;  // done, then done again because the job was evicted
 
@@ -47,8 +47,8 @@ struct Outcome {
   // Machines.
   double energy_kwh = 0, grams_co2 = 0, cost = 0;
   std::uint64_t boots = 0, shutdowns = 0;
-  double on_hours = 0;      // of all machines together
-  double utilization = 0;   // CPU kept busy over CPU that was on, 0…1
+  double on_hours = 0;     // of all machines together
+  double utilization = 0;  // CPU kept busy over CPU that was on, 0…1
   double mean_intensity() const { return energy_kwh > 0 ? grams_co2 / energy_kwh : 0; }
   // Energy over completed jobs, in watt-hours; 0 without any.
   double wh_per_job() const {

@@ -77,9 +77,8 @@ class Planned final : public Controller {
     if (machine.state() != MachineState::on) return;
     const TimePoint now = simulation.now();
     node.samples.push_back({now, machine.utilization(), machine.busy(), machine.power(), true});
-    const auto old = std::find_if(node.samples.begin(), node.samples.end(), [&](const auto& one) {
-      return one.at >= now - kSamplesKept;
-    });
+    const auto old = std::find_if(node.samples.begin(), node.samples.end(),
+                                  [&](const auto& one) { return one.at >= now - kSamplesKept; });
     // In steps, so that not every sample moves all others.
     if (old - node.samples.begin() > 32) node.samples.erase(node.samples.begin(), old);
   }
@@ -88,11 +87,10 @@ class Planned final : public Controller {
   void changed(Simulation& simulation, PlannedNode& node) const {
     node.shown_node.reset();
     node.shown_machine.reset();
-    const bool barred = node.node.unschedulable ||
-                        std::any_of(node.node.taints.begin(), node.node.taints.end(),
-                                    [](const api::Taint& taint) {
-                                      return taint.effect != "PreferNoSchedule";
-                                    });
+    const bool barred =
+        node.node.unschedulable ||
+        std::any_of(node.node.taints.begin(), node.node.taints.end(),
+                    [](const api::Taint& taint) { return taint.effect != "PreferNoSchedule"; });
     simulation.set_open(node.id, node.ready && !barred);
     if (!node.ready) return;
     const AppliedSettings settings = settings_of(node.node, simulation.machine(node.id).spec());
@@ -160,8 +158,7 @@ class Planned final : public Controller {
     if (passes_ % kTidyEvery == 0) pods_.tidy(simulation);
     planner::Snapshot snapshot = snapshot_of(simulation);
     planner::Reserved reserved;
-    const planner::Plan plan =
-        planner::plan(snapshot, name_, spec_, memory_, selected_, reserved);
+    const planner::Plan plan = planner::plan(snapshot, name_, spec_, memory_, selected_, reserved);
     memory_ = plan.policy_memory;
     for (const auto& [name, memory] : plan.memory) {
       PlannedNode& node = nodes_[by_name_.at(name)];
@@ -238,8 +235,8 @@ class Planned final : public Controller {
       simulation.cap(node.id, limit->watts);
     } else {
       const api::AgentReport& report = node.machine.status.report;
-      node.limit = planner::SeenLimit{simulation.machine(node.id).cap_watts(),
-                                      report.cap_min_watts, report.cap_max_watts};
+      node.limit = planner::SeenLimit{simulation.machine(node.id).cap_watts(), report.cap_min_watts,
+                                      report.cap_max_watts};
     }
   }
 

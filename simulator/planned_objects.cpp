@@ -56,8 +56,7 @@ PlannedNode make_node(const Simulation& simulation, MachineId id, const std::str
   if (spec.capacity.gpu_milli > 0) {
     out.node.allocatable.extended[kGpuResource] = spec.capacity.gpu_milli;
   }
-  out.node.conditions.push_back(
-      {"Ready", out.ready ? "True" : "False", "", "", 0, now - kBefore});
+  out.node.conditions.push_back({"Ready", out.ready ? "True" : "False", "", "", 0, now - kBefore});
   api::NodePower& power = out.machine;
   power.meta.name = spec.name;
   power.meta.uid = "npw-" + spec.name;
@@ -143,9 +142,8 @@ PodBook::Pods PodBook::make(const Simulation& simulation, WorkId id) {
   using Phase = Simulation::Work::Phase;
   const Simulation::Work& work = simulation.work(id);
   const TimePoint start = simulation.settings().start;
-  const auto owner = std::make_shared<api::OwnerReference>(
-      api::OwnerReference{work.service ? "ReplicaSet" : "Job", work.name,
-                          fmt::format("owner-{}", work.serial), true});
+  const auto owner = std::make_shared<api::OwnerReference>(api::OwnerReference{
+      work.service ? "ReplicaSet" : "Job", work.name, fmt::format("owner-{}", work.serial), true});
   const auto spec = template_of(work.job.need);
   Pods pods;
   for (std::int32_t member = 0; member < work.job.tasks; ++member) {
@@ -201,8 +199,8 @@ std::optional<WorkId> PodBook::work_of(const Simulation& simulation, const std::
 void PodBook::tidy(const Simulation& simulation) {
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const Simulation::Work& work = simulation.work(entry->first);
-    const bool here = work.phase != Simulation::Work::Phase::gone &&
-                      work.serial == entry->second.serial;
+    const bool here =
+        work.phase != Simulation::Work::Phase::gone && work.serial == entry->second.serial;
     if (here) {
       ++entry;
       continue;

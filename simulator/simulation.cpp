@@ -51,8 +51,8 @@ Result<std::unique_ptr<Simulation>> Simulation::create(
                               "greatest",
                               machine.name));
     }
-    nodes.push_back(node_of(machine, static_cast<std::size_t>(std::distance(
-                                         zones.begin(), zones.find(machine.zone)))));
+    nodes.push_back(node_of(
+        machine, static_cast<std::size_t>(std::distance(zones.begin(), zones.find(machine.zone)))));
   }
   auto cluster = strategies::Cluster::create(std::move(nodes));
   if (!cluster) return cluster.error();
@@ -111,9 +111,9 @@ Result<void> Simulation::add(std::vector<Service> services) {
                               "step above 0",
                               service.name));
     }
-    const bool known = !service.on || std::any_of(specs_.begin(), specs_.end(), [&](const auto& one) {
-      return one.name == *service.on;
-    });
+    const bool known =
+        !service.on || std::any_of(specs_.begin(), specs_.end(),
+                                   [&](const auto& one) { return one.name == *service.on; });
     if (!known) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("service {}: there is no machine {}", service.name, *service.on));
@@ -186,8 +186,7 @@ Result<void> Simulation::loop(std::optional<std::int64_t> until) {
     events_.pop();
     ++outcome_.events;
     if (auto done = handle(event); !done) return done;
-    if (++handled % kProgressEvery == 0 && on_progress_ &&
-        !on_progress_(elapsed(), arrivals_)) {
+    if (++handled % kProgressEvery == 0 && on_progress_ && !on_progress_(elapsed(), arrivals_)) {
       return fail(ErrorCode::cancelled, "stopped");
     }
   }
@@ -276,8 +275,8 @@ Outcome Simulation::outcome() const {
     busy_cpu += account.cpu_ms;
     on_ms += static_cast<double>(account.on_ms);
     overload_ms += static_cast<double>(account.overload_ms);
-    cpu_on += static_cast<double>(account.on_ms) *
-              static_cast<double>(specs_[id].capacity.cpu.count());
+    cpu_on +=
+        static_cast<double>(account.on_ms) * static_cast<double>(specs_[id].capacity.cpu.count());
     result.nodes.push_back(
         {specs_[id].name, specs_[id].zone, specs_[id].capacity.cpu.count(), account});
   }

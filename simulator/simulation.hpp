@@ -41,8 +41,8 @@ struct Settings {
   Prices prices;
   // The strategy is asked so often, and 0: whenever work has come or room came free.
   Duration decide_every{0};
-  std::size_t window = 10'000;                     // jobs it is shown at once, the oldest
-  Duration max_delay = std::chrono::hours{24};     // a job is not held back longer on purpose
+  std::size_t window = 10'000;                  // jobs it is shown at once, the oldest
+  Duration max_delay = std::chrono::hours{24};  // a job is not held back longer on purpose
   // Machines without work so long are switched off, and on again when the strategy places
   // something there; nullopt: nobody switches anything. At least `min_awake` stay on.
   std::optional<Duration> idle_off_after;
@@ -76,7 +76,13 @@ class Simulation {
  public:
   // Work that is here. Queued, then on machines.
   struct Work {
-    enum class Phase : std::uint8_t { gone, queued, starting, running, leaving } phase = Phase::gone;
+    enum class Phase : std::uint8_t {
+      gone,
+      queued,
+      starting,
+      running,
+      leaving
+    } phase = Phase::gone;
     bool service = false;
     std::string name;
     Job job;  // of a service: arrival, need and name
@@ -84,13 +90,13 @@ class Simulation {
     std::int64_t queued_ms = 0, started_ms = -1;
     std::int64_t left = 0;  // work that is left: ms × permille of speed
     std::int64_t touched_ms = 0;
-    std::int64_t speed = 0;         // permille at which it advances now
-    std::uint32_t generation = 0;   // of its events
-    MachineId machine = 0;          // of the first task
+    std::int64_t speed = 0;        // permille at which it advances now
+    std::uint32_t generation = 0;  // of its events
+    MachineId machine = 0;         // of the first task
     strategies::GpuSet gpus = 0;
     std::vector<std::pair<MachineId, strategies::GpuSet>> others;  // of a gang
-    Millicores busy;                // of each task, as it counts on its machine now
-    std::uint64_t serial = 0;       // of its arrival; never reused
+    Millicores busy;           // of each task, as it counts on its machine now
+    std::uint64_t serial = 0;  // of its arrival; never reused
     bool was_evicted = false;
     bool held = false;               // it waits for low carbon, on purpose
     std::optional<MachineId> wants;  // where an evicted one is to go
@@ -145,8 +151,18 @@ class Simulation {
 
  private:
   enum class Kind : std::uint8_t {
-    job_end, evicted, machine_up, machine_down, work_start, intensity, service_sample, service_end,
-    arrival, idle_off, decide, control,
+    job_end,
+    evicted,
+    machine_up,
+    machine_down,
+    work_start,
+    intensity,
+    service_sample,
+    service_end,
+    arrival,
+    idle_off,
+    decide,
+    control,
   };
   struct Event {
     std::int64_t at;
@@ -177,7 +193,7 @@ class Simulation {
     bool here = false;
     std::size_t sample = 0;
     ServiceWork sum;
-    Millicores want;                     // of now
+    Millicores want;  // of now
     bool begun = false;
     std::int64_t since_ms = 0;
   };
@@ -236,7 +252,7 @@ class Simulation {
   std::vector<Machine> machines_;
   std::vector<std::uint32_t> zone_of_;
   std::vector<Zone> zones_;
-  std::vector<std::int64_t> ready_ms_;      // of booting and stopping machines
+  std::vector<std::int64_t> ready_ms_;  // of booting and stopping machines
   std::vector<std::uint8_t> open_;
   std::vector<std::uint32_t> idle_generation_;
   std::vector<std::vector<WorkId>> on_machine_;
@@ -255,7 +271,7 @@ class Simulation {
   // The queue: jobs as the strategy sees them, ids beside them; those before head_ are gone.
   std::vector<strategies::Job> queue_;
   std::size_t head_ = 0, seen_ = 0;
-  std::int64_t decide_at_ = -1;  // the pending decision; -1: none
+  std::int64_t decide_at_ = -1;             // the pending decision; -1: none
   TimePoint carbon_at_ = TimePoint::max();  // the first job held back for carbon may start
   strategies::Decision decision_;
   std::vector<strategies::CarbonForecast> forecasts_;
@@ -264,7 +280,7 @@ class Simulation {
   std::vector<ServiceState> service_states_;
   std::uint64_t running_jobs_ = 0, queued_jobs_ = 0;
   std::uint64_t services_to_end_ = 0;  // with an end that has not come
-  std::uint64_t wishes_ = 0;  // queued works that want to go somewhere
+  std::uint64_t wishes_ = 0;           // queued works that want to go somewhere
 
   std::int64_t used_cpu_ = 0, machines_on_ = 0;
   Outcome outcome_;

@@ -114,7 +114,8 @@ Result<std::optional<Job>> SyntheticJobs::next() {
   const double gang = uniform(), tasks = uniform(), deadline = uniform();
   if (gang * 100 < spec_.gang_percent) job.tasks = 2 + static_cast<std::int32_t>(tasks * 7);
   if (deadline * 100 < spec_.deadline_percent) {
-    const auto slack = Duration{traces::rounded(static_cast<double>(job.duration.count()) * spec_.slack)};
+    const auto slack =
+        Duration{traces::rounded(static_cast<double>(job.duration.count()) * spec_.slack)};
     job.deadline = job.arrival + std::max<Duration>(std::chrono::hours{1}, slack);
   }
   return std::optional<Job>{std::move(job)};

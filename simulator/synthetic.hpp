@@ -14,10 +14,10 @@ struct Synthetic {
   double diurnal = 0.5;       // 0…1
   double mean_seconds = 600;  // of the durations: bounded Pareto of shape 1.5
   double most_seconds = 86'400;
-  double most_cores = 16;        // sizes 0.25, 0.5, 1, 2 …, each half as frequent as the one before
-  double gib_per_core = 4;       // memory: half to twice that, per core
-  double gang_percent = 5;       // jobs of 2 to 8 tasks
-  double gpu_percent = 0;        // jobs with one GPU
+  double most_cores = 16;   // sizes 0.25, 0.5, 1, 2 …, each half as frequent as the one before
+  double gib_per_core = 4;  // memory: half to twice that, per core
+  double gang_percent = 5;  // jobs of 2 to 8 tasks
+  double gpu_percent = 0;   // jobs with one GPU
   double deadline_percent = 50;  // jobs with a deadline …
   double slack = 6;              // … after this many times their duration, at least an hour
 };

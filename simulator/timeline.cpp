@@ -23,8 +23,7 @@ void Timeline::hold(std::int64_t now_ms, const Level& level) {
       index = static_cast<std::size_t>(now_ms_ / step_ms_);
     }
     if (index >= sums_.size()) sums_.resize(index + 1);
-    const std::int64_t end =
-        std::min(now_ms, (static_cast<std::int64_t>(index) + 1) * step_ms_);
+    const std::int64_t end = std::min(now_ms, (static_cast<std::int64_t>(index) + 1) * step_ms_);
     add(sums_[index].level, level, static_cast<double>(end - now_ms_));
     sums_[index].ms += end - now_ms_;
     now_ms_ = end;

@@ -64,18 +64,18 @@ std::string metrics_csv_of(const std::vector<Run>& runs) {
     for (const Outcome::Node& node : outcome.nodes) {
       const double kwh = kwh_of(node.account.energy);
       all_cpu += static_cast<double>(node.cpu_millicores);
-      text += fmt::format(
-          "{},{},{},,{:.9g},{:.9g},{:.9g},{:.6g},{:.6g},\n", head("node", run), csv_field(node.name),
-          csv_field(node.zone), kwh, node.account.grams_co2, ratio(node.account.grams_co2, kwh),
-          ratio(node.account.cpu_ms, static_cast<double>(node.account.on_ms) *
-                                         static_cast<double>(node.cpu_millicores)),
-          ratio(static_cast<double>(node.account.on_ms),
-                static_cast<double>(outcome.length.count())));
+      text += fmt::format("{},{},{},,{:.9g},{:.9g},{:.9g},{:.6g},{:.6g},\n", head("node", run),
+                          csv_field(node.name), csv_field(node.zone), kwh, node.account.grams_co2,
+                          ratio(node.account.grams_co2, kwh),
+                          ratio(node.account.cpu_ms, static_cast<double>(node.account.on_ms) *
+                                                         static_cast<double>(node.cpu_millicores)),
+                          ratio(static_cast<double>(node.account.on_ms),
+                                static_cast<double>(outcome.length.count())));
     }
     const double step = static_cast<double>(outcome.timeline.step().count());
     for (const Timeline::Point& point : outcome.timeline.points()) {
-      const double length = std::min(
-          step, static_cast<double>((outcome.length - point.at).count()));
+      const double length =
+          std::min(step, static_cast<double>((outcome.length - point.at).count()));
       const double hours = length / kMillisecondsPerHour;
       const double kwh = point.mean.watts / 1000 * hours;
       const double grams = point.mean.grams_per_hour * hours;

@@ -51,7 +51,8 @@ std::vector<Group> groups_of(const std::vector<Run>& runs) {
 std::string number(double value) {
   if (value == 0) return "0";
   const double size = std::abs(value);
-  if (size >= 1000 || (value == std::floor(value) && size >= 1)) return fmt::format("{:.0f}", value);
+  if (size >= 1000 || (value == std::floor(value) && size >= 1))
+    return fmt::format("{:.0f}", value);
   if (size >= 100) return fmt::format("{:.1f}", value);
   if (size >= 10) return fmt::format("{:.2f}", value);
   if (size >= 1) return fmt::format("{:.3f}", value);

@@ -107,7 +107,8 @@ std::string legend_of(const std::vector<Group>& groups) {
   std::string out = "<div class=\"legend\">";
   for (std::size_t i = 0; i < groups.size(); ++i) {
     out += fmt::format(
-        "<button type=\"button\" aria-pressed=\"true\" data-series=\"{}\"><svg viewBox=\"0 0 22 8\">"
+        "<button type=\"button\" aria-pressed=\"true\" data-series=\"{}\"><svg viewBox=\"0 0 22 "
+        "8\">"
         "<path class=\"line c{} d{}\" d=\"M0 4L22 4\"/></svg>{}</button>",
         escaped(groups[i].strategy), i % kColors, i / kColors % 3, escaped(groups[i].strategy));
   }
@@ -132,7 +133,8 @@ std::string section_of(const std::string& trace, const std::vector<Group>& group
   const Outcome& first = groups.front().runs.front()->outcome;
   std::string out = fmt::format("<section><h2>{}</h2>", escaped(trace));
   out += fmt::format(
-      "<p>{} machines, {} jobs, {} services; {} seed{}, whiskers are 95 % confidence intervals over "
+      "<p>{} machines, {} jobs, {} services; {} seed{}, whiskers are 95 % confidence intervals "
+      "over "
       "seeds; curves are those of the first seed.</p>",
       first.nodes.size(), first.submitted, first.services, groups.front().runs.size(),
       groups.front().runs.size() == 1 ? "" : "s");
@@ -143,16 +145,22 @@ std::string section_of(const std::string& trace, const std::vector<Group>& group
   }
   out += "</div><h2>Over time</h2>" + legend_of(groups) + "<div class=\"plots\">\n";
   out += over_time(groups, "Power", "kW",
-                   [](const Level& level, double) { return level.watts / 1000; }) + "\n";
+                   [](const Level& level, double) { return level.watts / 1000; }) +
+         "\n";
   out += over_time(groups, "Carbon", "kg/h",
-                   [](const Level& level, double) { return level.grams_per_hour / 1000; }) + "\n";
-  out += over_time(groups, "CPU in use", "% of all machines", [](const Level& level, double cpu) {
-    return cpu > 0 ? level.used_cpu / cpu * 100 : 0;
-  }) + "\n";
+                   [](const Level& level, double) { return level.grams_per_hour / 1000; }) +
+         "\n";
+  out += over_time(groups, "CPU in use", "% of all machines",
+                   [](const Level& level, double cpu) {
+                     return cpu > 0 ? level.used_cpu / cpu * 100 : 0;
+                   }) +
+         "\n";
   out += over_time(groups, "Machines on", "",
-                   [](const Level& level, double) { return level.machines_on; }) + "\n";
+                   [](const Level& level, double) { return level.machines_on; }) +
+         "\n";
   out += over_time(groups, "Jobs waiting", "",
-                   [](const Level& level, double) { return level.queued; }) + "\n";
+                   [](const Level& level, double) { return level.queued; }) +
+         "\n";
   out += distribution(groups, "Waiting time, cumulative", &Outcome::waiting) + "\n";
   out += distribution(groups, "Turnaround, cumulative", &Outcome::turnaround) + "\n";
   return out + "</div></section>\n";
@@ -164,10 +172,9 @@ std::string html_of(const std::vector<Run>& runs, const std::string& title) {
   std::string out = kHead;
   out += fmt::format("<title>{}</title></head><body><h1>{}</h1>\n", escaped(title), escaped(title));
   if (runs.empty()) return out + "<p>There are no runs.</p>" + kTail;
-  out += fmt::format("<p>From {} on, {} h. Made by kubectl kwatt.</p>",
-                     format_rfc3339(runs.front().outcome.start),
-                     number(static_cast<double>(runs.front().outcome.length.count()) /
-                            kMillisecondsPerHour));
+  out += fmt::format(
+      "<p>From {} on, {} h. Made by kubectl kwatt.</p>", format_rfc3339(runs.front().outcome.start),
+      number(static_cast<double>(runs.front().outcome.length.count()) / kMillisecondsPerHour));
   const std::vector<Group> groups = groups_of(runs);
   std::vector<std::string> traces;
   for (const Group& group : groups) {

@@ -16,7 +16,8 @@ void text(Writer& out, std::string_view key, std::string_view value) {
 void real(Writer& out, std::string_view key, double value) {
   out.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
   // Counts as whole numbers.
-  if (value >= 0 && value < 1e15 && value == static_cast<double>(static_cast<std::int64_t>(value))) {
+  if (value >= 0 && value < 1e15 &&
+      value == static_cast<double>(static_cast<std::int64_t>(value))) {
     out.Int64(static_cast<std::int64_t>(value));
   } else {
     out.Double(value);

@@ -26,8 +26,8 @@ std::string begin(const std::string& title, double height) {
 }
 
 std::string axis_text(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text class=\"axis\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", x,
-                     y, anchor, escaped(text));
+  return fmt::format("<text class=\"axis\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>",
+                     x, y, anchor, escaped(text));
 }
 
 std::string rule(double x1, double y1, double x2, double y2) {
@@ -119,11 +119,12 @@ std::string bar_plot(const std::string& title, const std::string& unit,
     if (half > 0) {
       const double low = kBarLeft + std::max(0.0, value - half) * scale;
       const double high = kBarLeft + (value + half) * scale;
-      out += fmt::format("<path class=\"whisker\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>", low, middle,
-                         high, middle);
+      out += fmt::format("<path class=\"whisker\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>", low,
+                         middle, high, middle);
     }
-    out += axis_text(end + half * scale + 6, middle + 4, "start",
-                     half > 0 ? fmt::format("{} ± {}", number(value), number(half)) : number(value));
+    out +=
+        axis_text(end + half * scale + 6, middle + 4, "start",
+                  half > 0 ? fmt::format("{} ± {}", number(value), number(half)) : number(value));
     out += "</g>";
   }
   return out + "</svg>";
@@ -140,7 +141,8 @@ std::string line_plot(const std::string& title, const std::string& x_unit,
       most_y = std::max(most_y, finite(y));
     }
   }
-  std::string out = begin(y_unit.empty() ? title : fmt::format("{} ({})", title, y_unit), kLineHeight);
+  std::string out =
+      begin(y_unit.empty() ? title : fmt::format("{} ({})", title, y_unit), kLineHeight);
   if (!any) return out + axis_text(kLeft, kLineHeight / 2, "start", "nothing to show") + "</svg>";
   const std::vector<double> xs = ticks(most_x), ys = ticks(most_y);
   const double x_scale = (kWidth - kLeft - kRight) / xs.back();
@@ -156,10 +158,11 @@ std::string line_plot(const std::string& title, const std::string& x_unit,
   out += axis_text(kWidth - kRight, kLineHeight - 6, "end", x_unit);
   for (const Line& line : lines) {
     if (line.points.size() < 2) continue;
-    out += fmt::format("<path class=\"line c{} d{}\" data-series=\"{}\" d=\"{}\"><title>{}</title>"
-                       "</path>",
-                       line.color % kColors, line.color / kColors % 3, escaped(line.label),
-                       path_of(line, x_scale, y_scale), escaped(line.label));
+    out += fmt::format(
+        "<path class=\"line c{} d{}\" data-series=\"{}\" d=\"{}\"><title>{}</title>"
+        "</path>",
+        line.color % kColors, line.color / kColors % 3, escaped(line.label),
+        path_of(line, x_scale, y_scale), escaped(line.label));
   }
   return out + "</svg>";
 }

@@ -16,9 +16,9 @@ struct Bar {
 
 struct Line {
   std::string label;
-  std::size_t color = 0;  // any number; colours repeat with another dash
+  std::size_t color = 0;                          // any number; colours repeat with another dash
   std::vector<std::pair<double, double>> points;  // by x
-  bool steps = false;     // level between points, as a distribution is
+  bool steps = false;                             // level between points, as a distribution is
 };
 
 // What <, >, & and quotes are in HTML and SVG.

@@ -28,13 +28,12 @@ std::vector<std::vector<std::string>> table_of(const std::vector<Run>& runs) {
   }
   for (const Figure& figure : figures()) {
     // What is nothing everywhere says nothing.
-    const bool nothing = std::all_of(runs.begin(), runs.end(), [&](const Run& run) {
-      return figure.value(run.outcome) == 0;
-    });
+    const bool nothing = std::all_of(
+        runs.begin(), runs.end(), [&](const Run& run) { return figure.value(run.outcome) == 0; });
     if (nothing) continue;
-    std::vector<std::string> row{
-        figure.unit.empty() ? std::string(figure.title)
-                            : fmt::format("{} ({})", figure.title, figure.unit)};
+    std::vector<std::string> row{figure.unit.empty()
+                                     ? std::string(figure.title)
+                                     : fmt::format("{} ({})", figure.title, figure.unit)};
     for (const Group& group : groups) row.push_back(cell(group, figure));
     rows.push_back(std::move(row));
   }

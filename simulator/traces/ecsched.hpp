@@ -5,8 +5,8 @@
 // fields separated by commas or blanks:
 //   id  arrival  cpu  [memory  [gpu]]  duration
 // arrival and duration in seconds, cpu in cores, memory in GiB, gpu in GPUs; 4 to 6 fields. A first
-// line whose second field is no number is a header and is passed over. The paper publishes no files;
-// this is the form in which its description is commonly written down.
+// line whose second field is no number is a header and is passed over. The paper publishes no
+// files; this is the form in which its description is commonly written down.
 #include "simulator/traces/reading.hpp"
 
 namespace kwatt::simulator::traces {

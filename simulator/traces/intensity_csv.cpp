@@ -70,9 +70,9 @@ Result<void> add(Intensity& series, const Row& row, bool fill) {
   } else if (values.size() == 1) {
     series.step = row.time - series.start;
     if (series.step <= Duration{0}) {
-      return fail(ErrorCode::parse, fmt::format("{} is not after {}: rows must be sorted by time",
-                                                format_rfc3339(row.time),
-                                                format_rfc3339(series.start)));
+      return fail(ErrorCode::parse,
+                  fmt::format("{} is not after {}: rows must be sorted by time",
+                              format_rfc3339(row.time), format_rfc3339(series.start)));
     }
   } else {
     const auto next = [&] {
@@ -94,8 +94,8 @@ Result<void> add(Intensity& series, const Row& row, bool fill) {
 
 }  // namespace
 
-Result<Intensity> read_intensity(std::istream& in, const std::string& name,
-                                 std::string_view column, const Reading& reading, Report* report) {
+Result<Intensity> read_intensity(std::istream& in, const std::string& name, std::string_view column,
+                                 const Reading& reading, Report* report) {
   Lines lines(in, name);
   Report own;
   if (report == nullptr) report = &own;

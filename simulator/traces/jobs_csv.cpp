@@ -7,9 +7,9 @@
 namespace kwatt::simulator::traces {
 namespace {
 
-const std::vector<std::string_view> kColumns = {"id",   "arrival_s", "duration_s", "cpu",
-                                                "memory_mib", "gpu", "tasks", "deadline_s",
-                                                "usage_percent"};
+const std::vector<std::string_view> kColumns = {"id",    "arrival_s",  "duration_s",
+                                                "cpu",   "memory_mib", "gpu",
+                                                "tasks", "deadline_s", "usage_percent"};
 constexpr std::size_t kRequired = 4;
 constexpr double kMostTasks = 100'000;
 
@@ -62,10 +62,9 @@ Result<std::optional<Job>> JobsCsv::next() {
     if (!line) return line.error();
     if (!*line) {
       if (columns_) return std::optional<Job>{};
-      return fail(ErrorCode::parse,
-                  fmt::format("{}: the file is empty: expected a header such as "
-                              "id,arrival_s,duration_s,cpu,memory_mib",
-                              lines_.name()));
+      return fail(ErrorCode::parse, fmt::format("{}: the file is empty: expected a header such as "
+                                                "id,arrival_s,duration_s,cpu,memory_mib",
+                                                lines_.name()));
     }
     if (!columns_) {
       auto columns = Columns::read(lines_, **line, kColumns, kRequired);

@@ -100,8 +100,9 @@ Result<Scene> read_kubectl(std::istream& in, const std::string& name, Duration j
   }
   if (scene.machines.empty()) {
     return fail(ErrorCode::parse,
-                name + ": there are no nodes in it: it should be what \"kubectl get nodes,pods -A "
-                       "-o json\" prints");
+                name +
+                    ": there are no nodes in it: it should be what \"kubectl get nodes,pods -A "
+                    "-o json\" prints");
   }
   std::uint64_t without_cpu = 0;
   for (const auto& [key, pod] : objects.pods) {
@@ -148,7 +149,8 @@ Result<Scene> read_kubectl(std::istream& in, const std::string& name, Duration j
         fmt::format("{} pods request no CPU and count as using none", without_cpu));
   }
   if (objects.others > 0) {
-    scene.notes.push_back(fmt::format("{} objects of other kinds say nothing here", objects.others));
+    scene.notes.push_back(
+        fmt::format("{} objects of other kinds say nothing here", objects.others));
   }
   return scene;
 }

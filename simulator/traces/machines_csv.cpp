@@ -8,8 +8,8 @@ namespace kwatt::simulator::traces {
 namespace {
 
 const std::vector<std::string_view> kColumns = {
-    "name",   "cpu",    "memory_mib", "count",      "gpu",       "zone",    "idle_w", "max_w",
-    "curve_w", "boot_s", "boot_j",    "shutdown_s", "standby_w", "min_mhz", "max_mhz"};
+    "name",    "cpu",    "memory_mib", "count",      "gpu",       "zone",    "idle_w", "max_w",
+    "curve_w", "boot_s", "boot_j",     "shutdown_s", "standby_w", "min_mhz", "max_mhz"};
 constexpr std::size_t kRequired = 3;
 constexpr double kMostWatts = 1e6, kMostMegahertz = 100'000;
 constexpr std::size_t kCurvePoints = 11;
@@ -51,9 +51,9 @@ Result<Row> row_of(const Columns& columns, const std::vector<std::string_view>& 
   MachineSpec& machine = out.machine;
   machine.name = std::string(*columns.field(row, "name"));
   machine.zone = std::string(columns.field(row, "zone").value_or(""));
-  machine.capacity = amount_of(value("cpu", 1, 0.001, kMostCores),
-                               value("memory_mib", 0, 0, kMostMebibytes),
-                               value("gpu", 0, 0, kMostGpus));
+  machine.capacity =
+      amount_of(value("cpu", 1, 0.001, kMostCores), value("memory_mib", 0, 0, kMostMebibytes),
+                value("gpu", 0, 0, kMostGpus));
   out.count = rounded(value("count", 1, 1, static_cast<double>(kMostMachines)));
   machine.min_mhz = rounded(value("min_mhz", 1200, 1, kMostMegahertz));
   machine.max_mhz = rounded(value("max_mhz", 3200, 1, kMostMegahertz));
@@ -111,15 +111,16 @@ Result<std::vector<MachineSpec>> read_machines(std::istream& in, const std::stri
     auto one = row_of(*columns, row);
     if (!one) return one.error().with_context(lines.where());
     if (machines.size() + static_cast<std::size_t>(one->count) > kMostMachines) {
-      return fail(ErrorCode::parse, fmt::format("{}: more than {} machines", lines.where(),
-                                                kMostMachines));
+      return fail(ErrorCode::parse,
+                  fmt::format("{}: more than {} machines", lines.where(), kMostMachines));
     }
     add_all(machines, one->machine, one->count);
   }
   if (machines.empty()) {
-    return fail(ErrorCode::parse, fmt::format("{}: there are no machines: expected a header such as "
-                                              "name,cpu,memory_mib and a row for each kind",
-                                              name));
+    return fail(ErrorCode::parse,
+                fmt::format("{}: there are no machines: expected a header such as "
+                            "name,cpu,memory_mib and a row for each kind",
+                            name));
   }
   return machines;
 }

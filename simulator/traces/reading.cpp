@@ -43,9 +43,9 @@ Result<std::optional<std::string_view>> Lines::next() {
   while (bounded_line(in_, line_, longest_)) {
     ++number_;
     if (line_.size() > longest_) {
-      return fail(ErrorCode::parse,
-                  fmt::format("{}: a line is longer than {} bytes: this is no trace", where(),
-                              longest_));
+      return fail(
+          ErrorCode::parse,
+          fmt::format("{}: a line is longer than {} bytes: this is no trace", where(), longest_));
     }
     if (line_.find('\0') != std::string::npos) {
       return fail(ErrorCode::parse,
@@ -108,8 +108,8 @@ Result<double> number_in(std::string_view text, std::string_view what, double le
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end || !std::isfinite(value)) {
-    return fail(ErrorCode::parse, fmt::format("{}: expected a number, got \"{}\"", what,
-                                              text.substr(0, kShown)));
+    return fail(ErrorCode::parse,
+                fmt::format("{}: expected a number, got \"{}\"", what, text.substr(0, kShown)));
   }
   if (value < least || value > most) {
     return fail(ErrorCode::parse, fmt::format("{}: expected a number from {:g} to {:g}, got {:g}",
@@ -148,11 +148,12 @@ Result<Columns> Columns::read(const Lines& lines, std::string_view header,
   }
   for (std::size_t i = 0; i < required; ++i) {
     if (columns.names_.contains(known[i])) continue;
-    return fail(ErrorCode::parse, fmt::format("{}: column \"{}\" is missing; the header must have "
-                                              "{}, and may have {}",
-                                              lines.where(), known[i],
-                                              fmt::join(known.begin(), known.begin() + required, ", "),
-                                              fmt::join(known.begin() + required, known.end(), ", ")));
+    return fail(ErrorCode::parse,
+                fmt::format("{}: column \"{}\" is missing; the header must have "
+                            "{}, and may have {}",
+                            lines.where(), known[i],
+                            fmt::join(known.begin(), known.begin() + required, ", "),
+                            fmt::join(known.begin() + required, known.end(), ", ")));
   }
   return columns;
 }

@@ -21,9 +21,9 @@ struct Reading {
 // How reading went; grows while a source is read.
 struct Report {
   static constexpr std::size_t kNamed = 10;
-  std::uint64_t rows = 0;  // that were used
-  std::uint64_t bad = 0;   // left out
-  std::uint64_t passed_over = 0;  // rows of work that never ran (SWF: cancelled jobs)
+  std::uint64_t rows = 0;              // that were used
+  std::uint64_t bad = 0;               // left out
+  std::uint64_t passed_over = 0;       // rows of work that never ran (SWF: cancelled jobs)
   std::vector<std::string> first_bad;  // sentences of the first kNamed
 };
 

@@ -94,7 +94,8 @@ Result<void> take_nodes(const Value& nodes, Recording& recording) {
     const Value* curve = member(node, "curveMilliwatts");
     if (curve != nullptr && curve->IsArray() && curve->Size() == kCurvePoints) {
       for (const Value& point : curve->GetArray()) {
-        model.curve_milliwatts.push_back(point.IsInt64() ? std::max<std::int64_t>(0, point.GetInt64()) : 0);
+        model.curve_milliwatts.push_back(
+            point.IsInt64() ? std::max<std::int64_t>(0, point.GetInt64()) : 0);
       }
     }
     if (machine.capacity.cpu.count() == 0 && expect.problem.empty()) {
@@ -159,9 +160,9 @@ Result<void> take_line(std::string_view line, Recording& recording) {
     return fail(ErrorCode::parse, "expected a sample with time, nodes and pods");
   }
   if (recording.last && *at <= *recording.last) {
-    return fail(ErrorCode::parse, fmt::format("{} is not after the sample before it ({})",
-                                              format_rfc3339(*at),
-                                              format_rfc3339(*recording.last)));
+    return fail(ErrorCode::parse,
+                fmt::format("{} is not after the sample before it ({})", format_rfc3339(*at),
+                            format_rfc3339(*recording.last)));
   }
   if (auto done = take_nodes(*nodes, recording); !done) return done;
   if (auto done = take_pods(*pods, *at, recording); !done) return done;
@@ -278,8 +279,9 @@ Result<Scene> read_recording(std::istream& in, const std::string& name, const Re
   }
   if (!recording.first || recording.interval <= Duration{0}) {
     return fail(ErrorCode::parse,
-                name + ": there is no header or no sample in it: it should be what \"kubectl kwatt "
-                       "record\" writes");
+                name +
+                    ": there is no header or no sample in it: it should be what \"kubectl kwatt "
+                    "record\" writes");
   }
   Scene scene = scene_of(std::move(recording));
   scene.report = std::move(report);

@@ -46,7 +46,8 @@ std::string text_of(const Value& object, const char* key) {
 bool in_state(const Value& object, const char* key, std::string_view word) {
   const Value* value = member(object, key);
   if (value == nullptr) return false;
-  if (value->IsString()) return std::string_view(value->GetString()).find(word) != std::string::npos;
+  if (value->IsString())
+    return std::string_view(value->GetString()).find(word) != std::string::npos;
   if (!value->IsArray()) return false;
   return std::any_of(value->Begin(), value->End(), [&](const Value& one) {
     return one.IsString() && std::string_view(one.GetString()).find(word) != std::string::npos;
@@ -102,8 +103,8 @@ void take_node(const Value& node, Found& found) {
   const std::string name = text_of(node, "name");
   const double cpus = number_of(node, "cpus").value_or(0);
   if (name.empty() || cpus <= 0) return;
-  const bool off = in_state(node, "state", "POWERED_DOWN") ||
-                   in_state(node, "state_flags", "POWERED_DOWN");
+  const bool off =
+      in_state(node, "state", "POWERED_DOWN") || in_state(node, "state_flags", "POWERED_DOWN");
   const bool down = in_state(node, "state", "DOWN") || in_state(node, "state", "DRAIN") ||
                     in_state(node, "state_flags", "DRAIN");
   if (down && !off) {
@@ -158,10 +159,11 @@ Result<void> take_job(const Value& value, std::size_t index, Found& found) {
   const double cpus = number_of(value, "cpus").value_or(0);
   const double nodes = std::max(1.0, number_of(value, "node_count").value_or(1));
   if (cpus <= 0 || cpus > kMostCores || nodes > kMostNodesOfJob) {
-    return fail(ErrorCode::parse,
-                fmt::format("jobs[{}]: cpus must be from 1 to {:.0f} and node_count at most {}, got "
-                            "{} and {}",
-                            index, kMostCores, kMostNodesOfJob, cpus, nodes));
+    return fail(
+        ErrorCode::parse,
+        fmt::format("jobs[{}]: cpus must be from 1 to {:.0f} and node_count at most {}, got "
+                    "{} and {}",
+                    index, kMostCores, kMostNodesOfJob, cpus, nodes));
   }
   Job& job = queued.job;
   job.name = fmt::format("{:.0f}", number_of(value, "job_id").value_or(0));
@@ -232,13 +234,15 @@ Result<Scene> read_slurm(std::istream& in, const std::string& name, Duration job
   scene.report.rows = scene.jobs.size();
   scene.report.passed_over = found.over;
   if (scene.jobs.empty() && scene.machines.empty()) {
-    return fail(ErrorCode::parse,
-                fmt::format("{}: there are neither jobs nor nodes in its {} documents: it should be "
-                            "what \"sinfo --json\" and \"squeue --json\" print",
-                            name, documents));
+    return fail(
+        ErrorCode::parse,
+        fmt::format("{}: there are neither jobs nor nodes in its {} documents: it should be "
+                    "what \"sinfo --json\" and \"squeue --json\" print",
+                    name, documents));
   }
   if (found.down > 0) {
-    scene.notes.push_back(fmt::format("{} nodes that are down or drained are left out", found.down));
+    scene.notes.push_back(
+        fmt::format("{} nodes that are down or drained are left out", found.down));
   }
   if (found.without_limit > 0) {
     scene.notes.push_back(fmt::format("{} jobs without a time limit run for {} (--job-duration)",

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t kFields = 18;
 constexpr std::array<std::string_view, kFields> kNames = {
-    "job number",         "submit time",          "wait time",         "run time",
-    "processors",         "CPU time",             "memory",            "requested processors",
-    "requested time",     "requested memory",     "status",            "user",
-    "group",              "executable",           "queue",             "partition",
-    "preceding job",      "think time"};
+    "job number",     "submit time",      "wait time", "run time",
+    "processors",     "CPU time",         "memory",    "requested processors",
+    "requested time", "requested memory", "status",    "user",
+    "group",          "executable",       "queue",     "partition",
+    "preceding job",  "think time"};
 constexpr int kSubmit = 1, kRun = 3, kProcessors = 4, kMemory = 6, kWantedProcessors = 7,
               kWantedMemory = 9, kStatus = 10;
 constexpr double kCancelled = 5;
@@ -34,8 +34,8 @@ Result<std::optional<Job>> Swf::job_of(std::string_view line) const {
                                               kFields, row.size()));
   }
   std::array<double, kFields> field{};
-  for (const int i : {0, kSubmit, kRun, kProcessors, kMemory, kWantedProcessors, kWantedMemory,
-                      kStatus}) {
+  for (const int i :
+       {0, kSubmit, kRun, kProcessors, kMemory, kWantedProcessors, kWantedMemory, kStatus}) {
     const auto index = static_cast<std::size_t>(i);
     const double most = i == kProcessors || i == kWantedProcessors ? kMostProcessors
                         : i == kMemory || i == kWantedMemory       ? kMostKibibytes
@@ -53,7 +53,8 @@ Result<std::optional<Job>> Swf::job_of(std::string_view line) const {
   if (processors < 1) {
     return fail(ErrorCode::parse, "fields 5 and 8 (processors): one of them must be above 0");
   }
-  const double kibibytes = std::max(0.0, field[kMemory] > 0 ? field[kMemory] : field[kWantedMemory]);
+  const double kibibytes =
+      std::max(0.0, field[kMemory] > 0 ? field[kMemory] : field[kWantedMemory]);
   const auto all = rounded(processors);
   const std::int64_t tasks = (all + options_.cores_per_task - 1) / options_.cores_per_task;
   const std::int64_t each = (all + tasks - 1) / tasks;

@@ -24,11 +24,12 @@ inline Amount amount_of(double cores, double mebibytes, double gpus) {
           at_least_one(gpus * 1000)};
 }
 inline Error back_in_time(Duration arrival, Duration last) {
-  return fail(ErrorCode::parse,
-              fmt::format("it arrives at {} s, before the job before it ({} s): rows must be sorted "
-                          "by arrival",
-                          static_cast<double>(arrival.count()) / 1000,
-                          static_cast<double>(last.count()) / 1000));
+  return fail(
+      ErrorCode::parse,
+      fmt::format("it arrives at {} s, before the job before it ({} s): rows must be sorted "
+                  "by arrival",
+                  static_cast<double>(arrival.count()) / 1000,
+                  static_cast<double>(last.count()) / 1000));
 }
 
 }  // namespace kwatt::simulator::traces

@@ -98,10 +98,12 @@ TEST_SUITE("simulator") {
       CHECK(marks.back() >= most);
     }
     CHECK(ticks(std::nan("")).size() == 2);
-    const std::string plot = line_plot("t", "x", "y", {{"a", 0, {{0, 0}, {1, std::nan("")}}, false}});
+    const std::string plot =
+        line_plot("t", "x", "y", {{"a", 0, {{0, 0}, {1, std::nan("")}}, false}});
     CHECK(plot.find("nan") == plot.npos);
     CHECK(line_plot("t", "x", "y", {}).find("nothing to show") != plot.npos);
-    CHECK(bar_plot("t", "", {{"a", -1, 0}}).find("-") == bar_plot("t", "", {{"a", 0, 0}}).find("-"));
+    CHECK(bar_plot("t", "", {{"a", -1, 0}}).find("-") ==
+          bar_plot("t", "", {{"a", 0, 0}}).find("-"));
   }
 
   TEST_CASE("distribution: quantiles within one percent, the rest exact") {

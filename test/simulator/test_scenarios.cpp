@@ -52,8 +52,9 @@ std::string line_of(const planner::Action& action) {
 std::vector<std::string> expected(const YAML::Node& scenario) {
   std::vector<std::string> lines;
   for (const YAML::Node& one : scenario["expect"]) {
-    std::string line = fmt::format("{} {} {}", one["node"].as<std::string>(),
-                                   one["action"].as<std::string>(), one["reason"].as<std::string>());
+    std::string line =
+        fmt::format("{} {} {}", one["node"].as<std::string>(), one["action"].as<std::string>(),
+                    one["reason"].as<std::string>());
     for (const auto& move : one["moves"]) {
       line += " " + move.first.as<std::string>() + ">" + move.second.as<std::string>();
     }
@@ -190,7 +191,8 @@ TEST_SUITE("simulator") {
   TEST_CASE("planned: machines go off when idle and come back for jobs, boot time included") {
     auto sim = simulation(machines(3));
     sim->set_controller(make_planned(*sim, "default", eager()).value());
-    const Outcome o = run(*sim, {job("a", 0s, 60s, 1), job("b", 30min, 600s, 4), job("c", 30min, 600s, 4)});
+    const Outcome o =
+        run(*sim, {job("a", 0s, 60s, 1), job("b", 30min, 600s, 4), job("c", 30min, 600s, 4)});
     CHECK(o.completed == 3);
     CHECK(o.shutdowns >= 2);
     CHECK(o.boots >= 1);
@@ -230,7 +232,8 @@ TEST_SUITE("simulator") {
     auto all = machines(2);
     all[1].starts_off = true;
     auto sim = std::move(
-        Simulation::create(all, std::make_unique<HoldUntil>(settings.start + 2h), settings).value());
+        Simulation::create(all, std::make_unique<HoldUntil>(settings.start + 2h), settings)
+            .value());
     sim->set_controller(make_planned(*sim, "default", eager()).value());
     const Outcome o = run(*sim, {job("a", 0s, 60s, 4), job("b", 0s, 60s, 4)}, 100min);
     CHECK(o.boots == 0);
@@ -242,7 +245,7 @@ TEST_SUITE("simulator") {
     api::EnergyPolicySpec spec = eager();
     spec.node_selector.match_labels.set("rack", "7");
     const auto planned = make_planned(*sim, "default", spec);
-    REQUIRE_FALSE(planned);
+    REQUIRE_FALSE(planned.has_value());
     CHECK(planned.error().message.find("selects none of the machines") != std::string::npos);
   }
 
@@ -252,7 +255,8 @@ TEST_SUITE("simulator") {
       sim->set_controller(make_planned(*sim, "default", eager()).value());
       std::vector<Job> jobs;
       for (int i = 0; i < 60; ++i) {
-        jobs.push_back(job("j" + std::to_string(i), minutes{i * 3}, seconds{30 + i * 7 % 400}, 1 + i % 4));
+        jobs.push_back(
+            job("j" + std::to_string(i), minutes{i * 3}, seconds{30 + i * 7 % 400}, 1 + i % 4));
       }
       const Outcome o = run(*sim, jobs);
       return std::make_tuple(o.energy_kwh, o.boots, o.shutdowns, o.waiting.mean(), o.events);

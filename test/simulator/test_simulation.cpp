@@ -23,7 +23,8 @@ TEST_SUITE("simulator") {
 
   TEST_CASE("simulation: who finds no room waits until somebody ends") {
     auto sim = simulation(machines(1));
-    const Outcome o = run(*sim, {job("a", 0s, 100s, 3), job("b", 10s, 50s, 2), job("c", 20s, 10s, 1)});
+    const Outcome o =
+        run(*sim, {job("a", 0s, 100s, 3), job("b", 10s, 50s, 2), job("c", 20s, 10s, 1)});
     CHECK(o.completed == 3);
     CHECK(o.waiting.maximum() == 90'000);  // b: from 10 s to 100 s; c runs beside a
     CHECK(o.makespan == 150s);
@@ -168,10 +169,9 @@ TEST_SUITE("simulator") {
 
   TEST_CASE("simulation: a job that is held back for carbon starts when it was meant to") {
     Settings settings;
-    auto sim = std::move(Simulation::create(machines(1),
-                                            std::make_unique<HoldUntil>(settings.start + 3h),
-                                            settings)
-                             .value());
+    auto sim = std::move(
+        Simulation::create(machines(1), std::make_unique<HoldUntil>(settings.start + 3h), settings)
+            .value());
     const Outcome o = run(*sim, {job("a", 10min, 60s)});
     CHECK(o.waiting.mean() == Duration{3h - 10min}.count());
   }
@@ -180,7 +180,8 @@ TEST_SUITE("simulator") {
     struct Evict final : Controller {
       Result<Duration> act(Simulation& sim) override {
         if (sim.elapsed() == 50s) {
-          for (const WorkId id : std::vector<WorkId>(sim.on_machine(0))) sim.evict(id, MachineId{1});
+          for (const WorkId id : std::vector<WorkId>(sim.on_machine(0)))
+            sim.evict(id, MachineId{1});
         }
         return Duration{50s};
       }
@@ -322,7 +323,7 @@ TEST_SUITE("simulator") {
     auto sim = simulation(machines(1));
     Backwards source;
     const auto done = sim->run(source);
-    REQUIRE_FALSE(done);
+    REQUIRE_FALSE(done.has_value());
     CHECK(done.error().message.find("job j2 arrives at 50000 ms, before the one before it") !=
           std::string::npos);
   }
@@ -350,7 +351,7 @@ TEST_SUITE("simulator") {
     SyntheticJobs jobs(spec, 1);
     sim->on_progress([](Duration, std::uint64_t arrived) { return arrived < 5000; });
     const auto done = sim->run(jobs);
-    REQUIRE_FALSE(done);
+    REQUIRE_FALSE(done.has_value());
     CHECK(done.error().code == ErrorCode::cancelled);
   }
 }

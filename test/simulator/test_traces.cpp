@@ -84,7 +84,8 @@ TEST_SUITE("simulator") {
         {"missing column", "id,arrival_s,cpu\n", "trace:1: column \"duration_s\" is missing"},
         {"unknown column", "id,arrival_s,duration_s,cpu,colour\n",
          "trace:1: there is no column \"colour\"; known are: id,"},
-        {"column twice", "id,id,arrival_s,duration_s,cpu\n", "trace:1: column \"id\" is there twice"},
+        {"column twice", "id,id,arrival_s,duration_s,cpu\n",
+         "trace:1: column \"id\" is there twice"},
         {"zero byte", nullptr, "trace:1: there is a zero byte"},
     };
     for (const Case& c : cases) {
@@ -120,8 +121,7 @@ TEST_SUITE("simulator") {
     };
     for (const Case& c : cases) {
       CAPTURE(c.name);
-      const std::string text =
-          std::string(kHeader) + "a,1,60,1,,,,\n" + c.row + "\nc,2,60,1,,,,\n";
+      const std::string text = std::string(kHeader) + "a,1,60,1,,,,\n" + c.row + "\nc,2,60,1,,,,\n";
       const Read strict = read<JobsCsv>(text);
       CHECK_MESSAGE(contains(strict.error, c.error), strict.error);
       CHECK(contains(strict.error, "trace:3: "));
@@ -145,7 +145,7 @@ TEST_SUITE("simulator") {
     std::istream in(&endless);
     JobsCsv reader(in, "trace", {});
     const auto job = reader.next();
-    REQUIRE_FALSE(job);
+    REQUIRE_FALSE(job.has_value());
     CHECK(contains(job.error().message, "a line is longer than 1048576 bytes"));
     CHECK(endless.given < 2'000'000);
   }
@@ -172,7 +172,8 @@ TEST_SUITE("simulator") {
     const Case cases[] = {
         {"too short", "2 3 4\n", "expected the 18 fields of the Standard Workload Format, got 3"},
         {"no number", swf(2, "x", "1", "1"), "field 2 (submit time): expected a number, got \"x\""},
-        {"no submit time", swf(2, "-1", "1", "1"), "field 2 (submit time): expected a number from 0"},
+        {"no submit time", swf(2, "-1", "1", "1"),
+         "field 2 (submit time): expected a number from 0"},
         {"no processors", swf(2, "1", "1", "-1"), "one of them must be above 0"},
         {"too many processors", swf(2, "1", "1", "1e12"), "field 5 (processors)"},
     };
@@ -196,7 +197,8 @@ TEST_SUITE("simulator") {
     CHECK(blanks.jobs[1].need.gpu_milli == 500);
     CHECK(contains(read<Ecsched>("a 0 1\n").error, "trace:1: expected 4 to 6 fields"));
     CHECK(contains(read<Ecsched>("a 0 1 2 3 4 5\n").error, "expected 4 to 6 fields"));
-    CHECK(contains(read<Ecsched>("a 0 1 2\nb 1 0 2\n").error, "trace:2: cpu: expected a number from"));
+    CHECK(contains(read<Ecsched>("a 0 1 2\nb 1 0 2\n").error,
+                   "trace:2: cpu: expected a number from"));
   }
 
   TEST_CASE("machines csv: kinds with counts, curves and what is wrong with them") {
@@ -228,7 +230,7 @@ TEST_SUITE("simulator") {
       CAPTURE(c.text);
       std::istringstream bad(c.text);
       const auto result = read_machines(bad, "machines");
-      REQUIRE_FALSE(result);
+      REQUIRE_FALSE(result.has_value());
       CHECK_MESSAGE(contains(result.error().message, c.error), result.error().message);
     }
   }
@@ -243,7 +245,7 @@ TEST_SUITE("simulator") {
     CHECK(all[2].capacity.gpu_milli == 4000);
     for (const char* bad : {"", "x", "3", "0x1x1", "1x0x1", "1.5x1x1", "1x1x1x1x1", "nanx1x1"}) {
       CAPTURE(bad);
-      CHECK_FALSE(parse_machines(bad));
+      CHECK_FALSE(parse_machines(bad).has_value());
     }
   }
 
@@ -253,9 +255,10 @@ TEST_SUITE("simulator") {
       std::istringstream in(text);
       return read_intensity(in, "ci", column, {skip_bad});
     };
-    const auto two = parse("datetime_utc,ci_direct,ci_lca\n2023-01-01 00:00:00,1,2\n"
-                           "2023-01-01 01:00:00,3,4\n");
-    REQUIRE(two);
+    const auto two = parse(
+        "datetime_utc,ci_direct,ci_lca\n2023-01-01 00:00:00,1,2\n"
+        "2023-01-01 01:00:00,3,4\n");
+    REQUIRE(two.has_value());
     CHECK(two->grams_per_kwh == std::vector<double>{2, 4});
     CHECK(two->step == 1h);
     CHECK(format_rfc3339(two->start) == "2023-01-01T00:00:00Z");
@@ -279,7 +282,7 @@ TEST_SUITE("simulator") {
     for (const Case& c : cases) {
       CAPTURE(c.text);
       const auto result = parse(c.text);
-      REQUIRE_FALSE(result);
+      REQUIRE_FALSE(result.has_value());
       CHECK_MESSAGE(contains(result.error().message, c.error), result.error().message);
     }
   }
@@ -306,7 +309,8 @@ TEST_SUITE("simulator") {
     const Scene scene = read_kubectl(in, "cluster.json", 1h).value();
     REQUIRE(scene.machines.size() == 1);
     CHECK(scene.machines[0].zone == "z");
-    CHECK(scene.machines[0].capacity == Amount{Millicores{3800}, Bytes{std::int64_t{8} << 30}, 2000});
+    CHECK(scene.machines[0].capacity ==
+          Amount{Millicores{3800}, Bytes{std::int64_t{8} << 30}, 2000});
     CHECK(scene.machines[0].power.curve.maximum() == watts(150));
     CHECK(scene.machines[0].power.boot == 77s);
     REQUIRE(scene.services.size() == 1);
@@ -354,13 +358,14 @@ TEST_SUITE("simulator") {
         {"", "s.json: there are neither jobs nor nodes in its 0 documents"},
         {"{}", "neither jobs nor nodes in its 1 documents"},
         {R"({"jobs":[)", "s.json: at byte "},
-        {R"({"jobs":[{"job_id":1,"job_state":"PENDING","cpus":0}]})", "jobs[0]: cpus must be from 1"},
+        {R"({"jobs":[{"job_id":1,"job_state":"PENDING","cpus":0}]})",
+         "jobs[0]: cpus must be from 1"},
     };
     for (const Case& c : cases) {
       CAPTURE(c.text);
       std::istringstream bad(c.text);
       const auto result = read_slurm(bad, "s.json", 2h);
-      REQUIRE_FALSE(result);
+      REQUIRE_FALSE(result.has_value());
       CHECK_MESSAGE(contains(result.error().message, c.error), result.error().message);
     }
   }
@@ -368,7 +373,8 @@ TEST_SUITE("simulator") {
   TEST_CASE("recording: what is written is read back") {
     const TimePoint start = *parse_rfc3339("2026-01-05T00:00:00Z");
     RecordedNode node{"n1", "z", {Millicores{4000}, Bytes{1 << 30}, 0}, true, {}, 60, 0, 0};
-    const RecordedPod web{"u1", "a/web", false, "n1", {Millicores{1000}, Bytes{1 << 20}, 0}, Millicores{250}};
+    const RecordedPod web{
+        "u1", "a/web", false, "n1", {Millicores{1000}, Bytes{1 << 20}, 0}, Millicores{250}};
     RecordedPod batch{"u2", "a/batch", true, "", {Millicores{500}, Bytes{0}, 0}, {}};
     std::string text = recording_header(30s);
     text += recording_line({start, {node}, {web}});
@@ -442,7 +448,7 @@ TEST_SUITE("simulator") {
     for (const Case& c : cases) {
       CAPTURE(c.text);
       const auto result = parse_synthetic(c.text);
-      REQUIRE_FALSE(result);
+      REQUIRE_FALSE(result.has_value());
       CHECK_MESSAGE(contains(result.error().message, c.error), result.error().message);
     }
   }
