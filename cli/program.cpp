@@ -72,6 +72,8 @@ void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen) {
   add_wake_test(app, chosen);
   add_recommend_site(app, chosen);
   add_carbon(app, chosen);
+  add_simulate_verbs(app, chosen);
+  add_record(app, chosen);
   add_reasons(app, chosen);
   add_completion(app, chosen);
   add_version(app, chosen);
@@ -135,6 +137,7 @@ int run(const std::vector<std::string>& arguments, World& world) {
     world.err << "error: " << status.error().text() << "\n";
     return kFailed;
   }
+  if (chosen.tool) return chosen.tool(world.out, world.err);
   return perform(chosen.work, where, world);
 }
 

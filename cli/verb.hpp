@@ -49,6 +49,7 @@ struct Chosen {
   std::function<int(std::ostream& out)> local;
   // The same for what may fail: an error is shown as one sentence, status 1.
   std::function<Result<int>(std::ostream& out, const Clock& clock)> offline;
+  std::function<int(std::ostream& out, std::ostream& err)> tool;  // the same with progress
 };
 
 // A subcommand whose help ends with `examples` (indented lines).
@@ -66,6 +67,8 @@ void add_exclude_verbs(CLI::App& app, Chosen& chosen);   // exclude, include
 void add_suspend_verbs(CLI::App& app, Chosen& chosen);   // suspend, resume
 void add_recommend_site(CLI::App& app, Chosen& chosen);
 void add_carbon(CLI::App& app, Chosen& chosen);
+void add_simulate_verbs(CLI::App& app, Chosen& chosen);  // simulate, compare
+void add_record(CLI::App& app, Chosen& chosen);
 void add_reasons(CLI::App& app, Chosen& chosen);
 void add_completion(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);

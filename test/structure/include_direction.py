@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-PURE = ("models", "placement", "planner")
+PURE = ("models", "placement", "planner", "simulator")
 IMPURE = re.compile(
     r"system_clock::now|steady_clock::now|getenv|<fstream>|<filesystem>|random_device|boost/asio|\bSystemClock\b"
 )
