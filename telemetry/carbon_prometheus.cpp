@@ -41,7 +41,8 @@ class CarbonPrometheus final : public CarbonSource {
       query.replace(at, kZone.size(), zone);
       at += zone.size();
     }
-    auto series = co_await client_.query(std::move(query), {"kwatt_zone", "zone", "region"});
+    std::vector<std::string> labels{"kwatt_zone", "zone", "region"};
+    auto series = co_await client_.query(std::move(query), std::move(labels));
     if (!series) co_return series.error().with_context(name_);
     co_return value_of(*series, zone, now);
   }
