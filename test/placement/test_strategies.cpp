@@ -317,31 +317,32 @@ TEST_CASE("CarbonAware waits for the cleanest start within the deadline") {
   patient.deadline = kNow + 24 * kHour;
 
   SUBCASE("to the start of the clean stretch") {
-    const auto decision = when(patient, {{&forecast, 1}});
+    const auto decision = when(patient, std::span(&forecast, 1));
     CHECK(reasons(decision) == "0 WaitsForCarbon");
     CHECK(decision.waiting[0].not_before == kNow + 2 * kHour);
   }
   SUBCASE("as far as the deadline lets it") {
     patient.deadline = kNow + 3 * kHour;
-    CHECK(when(patient, {{&forecast, 1}}).waiting[0].not_before == kNow + kHour);
+    CHECK(when(patient, std::span(&forecast, 1)).waiting[0].not_before == kNow + kHour);
   }
   SUBCASE("no longer than it may be held back") {
     patient.latest_start = kNow + std::chrono::minutes{30};
-    CHECK(when(patient, {{&forecast, 1}}).waiting[0].not_before == kNow + std::chrono::minutes{30});
+    CHECK(when(patient, std::span(&forecast, 1)).waiting[0].not_before ==
+          kNow + std::chrono::minutes{30});
   }
   SUBCASE("not at all without a deadline, a duration, a forecast, or time") {
     Job hasty = patient;
     hasty.deadline = TimePoint::max();
-    CHECK(when(hasty, {{&forecast, 1}}).assigned.size() == 1);
-    CHECK(when(lasting(patient, Duration{0}), {{&forecast, 1}}).assigned.size() == 1);
+    CHECK(when(hasty, std::span(&forecast, 1)).assigned.size() == 1);
+    CHECK(when(lasting(patient, Duration{0}), std::span(&forecast, 1)).assigned.size() == 1);
     CHECK(when(patient, {}).assigned.size() == 1);
     patient.deadline = kNow + kHour;
-    CHECK(when(patient, {{&forecast, 1}}).assigned.size() == 1);
+    CHECK(when(patient, std::span(&forecast, 1)).assigned.size() == 1);
   }
   SUBCASE("not for less than a hundredth") {
     const std::vector<double> flat = {100, 99.5, 99.5, 99.5};
     const CarbonForecast even{kNow, kHour, flat};
-    CHECK(when(patient, {{&even, 1}}).assigned.size() == 1);
+    CHECK(when(patient, std::span(&even, 1)).assigned.size() == 1);
   }
 }
 
