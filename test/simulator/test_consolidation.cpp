@@ -54,14 +54,14 @@ struct Outcome {
 
 Outcome run_named(std::string_view name, const Setup& setup, const Series& cpu) {
   auto policy = policy_named(name);
-  REQUIRE(policy);
+  REQUIRE(policy.has_value());
   Outcome outcome;
   const auto run = kwatt::simulator::consolidation::run(
       setup, cpu, nullptr, **policy,
       [&](double seconds, const Fleet&, const std::vector<Move>& moves) {
         outcome.steps.push_back({seconds, moves});
       });
-  REQUIRE(run);
+  REQUIRE(run.has_value());
   outcome.metrics = *run;
   return outcome;
 }
@@ -122,7 +122,7 @@ TEST_CASE("what a policy sees of the past ends now") {
           CHECK(vm.past.back() * vm.cpu == vm.demand);
         }
       });
-  REQUIRE(run);
+  REQUIRE(run.has_value());
   CHECK(step == 9);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("after every decision each VM is on one host, and hosts agree") {
   const Series cpu = made_up(80, 30, 9);
   for (const std::string_view name : {"kwatt", "lr-mmt-1.2"}) {
     auto policy = policy_named(name);
-    REQUIRE(policy);
+    REQUIRE(policy.has_value());
     Setup setup = small(80, 30);
     setup.fleet.kinds[0].boot_seconds = 280;  // migrations last beyond the next decision
     const auto run = kwatt::simulator::consolidation::run(
@@ -146,7 +146,7 @@ TEST_CASE("after every decision each VM is on one host, and hosts agree") {
           }
           for (const Move& move : moves) CHECK_FALSE(fleet.vms[move.vm].moving);
         });
-    CHECK(run);
+    CHECK(run.has_value());
   }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("a day of PlanetLab costs what CloudSim 3.0.3 says") {
   }
   std::ifstream in(name);
   const auto cpu = kwatt::simulator::traces::read_planetlab(in, name);
-  REQUIRE(cpu);
+  REQUIRE(cpu.has_value());
   REQUIRE(cpu->columns() == 898);
   Setup setup = planetlab_setup(cpu->columns());
   setup.start = Start::first_fit;

@@ -102,7 +102,7 @@ TEST_CASE("energy of hosts at constant load, the first step free") {
   } nothing;
   const auto run =
       kwatt::simulator::consolidation::run(two_hosts(2), constant(2, 5, 0.5), nullptr, nothing);
-  REQUIRE(run);
+  REQUIRE(run.has_value());
   CHECK(run->energy_joules == doctest::Approx(150 * 600));
   CHECK(run->energy_kwh() == doctest::Approx(0.025));
   CHECK(run->migrations == 0);
@@ -114,7 +114,7 @@ TEST_CASE("a migration: 30 s at nine tenths, a tenth held by the target") {
   Once policy({1, 1});
   const auto run =
       kwatt::simulator::consolidation::run(two_hosts(2), constant(2, 5, 0.5), nullptr, policy);
-  REQUIRE(run);
+  REQUIRE(run.has_value());
   CHECK(run->migrations == 1);
   // Source 150 W, target at 25 of 1,000 102.5 W for 30 s, and at the end of those the look before
   // the landing sees the same; then 125 W each for 570 s.
@@ -134,7 +134,7 @@ TEST_CASE("a woken host pays its boot, and receives after it") {
   Once policy({1, 1});
   const auto run =
       kwatt::simulator::consolidation::run(setup, constant(2, 5, 0.5), nullptr, policy);
-  REQUIRE(run);
+  REQUIRE(run.has_value());
   CHECK(run->energy_joules ==
         doctest::Approx(5000 + 150 * 60 + (150 + 102.5) * 30 + 2 * 125 * 510));
   CHECK(run->lacking_in_move == doctest::Approx(25 * 30));
@@ -145,7 +145,7 @@ TEST_CASE("more than a host has is divided, rounded down") {
   Once policy({2, 0});
   const auto run =
       kwatt::simulator::consolidation::run(two_hosts(4), constant(4, 5, 1.0), nullptr, policy);
-  REQUIRE(run);
+  REQUIRE(run.has_value());
   // On the way: 500 + 500 + 50 of 1,000, so 476 each, and 450 on the source. Then a third each,
   // 333.
   CHECK(run->lacking_cpu_seconds == doctest::Approx((24 + 24 + 50) * 30 + 3 * 167 * 570));
@@ -160,7 +160,7 @@ TEST_CASE("a VM that wants nothing for a step has ended") {
   const auto run = kwatt::simulator::consolidation::run(
       setup, cpu, nullptr, policy,
       [&](double, const Fleet& fleet, const auto&) { hosts.push_back(fleet.vms[1].host); });
-  REQUIRE(run);
+  REQUIRE(run.has_value());
   CHECK(hosts == std::vector<std::uint32_t>{kNone, kNone, kNone});
 }
 
@@ -174,8 +174,8 @@ TEST_CASE("memory that is wanted beyond the host's counts as lacking") {
   const Series all = constant(2, 5, 1.0), more = constant(2, 5, 1.1);
   const auto fits = kwatt::simulator::consolidation::run(setup, cpu, &all, nothing);
   const auto lacks = kwatt::simulator::consolidation::run(setup, cpu, &more, nothing);
-  REQUIRE(fits);
-  REQUIRE(lacks);
+  REQUIRE(fits.has_value());
+  REQUIRE(lacks.has_value());
   CHECK(fits->slatah() == 0);
   CHECK(lacks->slatah() == 1);
 }

@@ -11,7 +11,7 @@ using namespace kwatt::simulator::traces;
 TEST_CASE("a PlanetLab day is read column by column, in percent") {
   std::istringstream in("a,b\n0,100\n7,50\r\n12,3\n");
   const Result<Series> series = read_planetlab(in, "day.csv");
-  REQUIRE(series);
+  REQUIRE(series.has_value());
   CHECK(series->names == std::vector<std::string>{"a", "b"});
   CHECK(series->samples == 3);
   CHECK(series->at(0, 1) == 1.0);
@@ -62,7 +62,7 @@ TEST_CASE("bad PlanetLab input is refused with the line and what was expected") 
 TEST_CASE("Google's VMs have fractions, and more than 100 % counts as 100 %") {
   std::istringstream cpu("a,b\n5.103,120.5\n"), memory("a,b\n0,99.999\n");
   const Result<GoogleVms> vms = read_google_vms(cpu, "cpu.csv", memory, "mem.csv");
-  REQUIRE(vms);
+  REQUIRE(vms.has_value());
   CHECK(vms->cpu.at(0, 0) == doctest::Approx(0.05103));
   CHECK(vms->cpu.at(0, 1) == 1.0);
   CHECK(vms->memory.at(0, 1) == doctest::Approx(0.99999));
