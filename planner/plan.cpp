@@ -290,7 +290,8 @@ class Planning {
     for (const api::PodMove& move : moves_of(action.what)) {
       if (leaving_.count(move.node_name) == 0) continue;
       say(action.node,
-          {Reason::NoDestination, fmt::format("node {} leaves, or sends pods away, in this pass", move.node_name)},
+          {Reason::NoDestination,
+           fmt::format("node {} leaves, or sends pods away, in this pass", move.node_name)},
           Weight::decisive);
       return false;
     }
