@@ -208,6 +208,7 @@ TEST_SUITE("simulator") {
     api::EnergyPolicySpec spec = eager();
     spec.migration.enabled = true;
     spec.migration.strategy = api::MigrationStrategy::FewestPods;
+    spec.power_off.min_off_duration = 10min;  // over which the boot has to pay
     std::vector<Service> services;
     for (const char* on : {"m1", "m1", "m2"}) {
       Service service;

@@ -174,7 +174,8 @@ TEST_SUITE("simulator") {
         {"no number", swf(2, "x", "1", "1"), "field 2 (submit time): expected a number, got \"x\""},
         {"no submit time", swf(2, "-1", "1", "1"),
          "field 2 (submit time): expected a number from 0"},
-        {"no processors", swf(2, "1", "1", "-1"), "one of them must be above 0"},
+        {"no processors", swf(2, "1", "1", "-1"),
+         "fields 5 and 8 (processors): one of them must be above 0"},
         {"too many processors", swf(2, "1", "1", "1e12"), "field 5 (processors)"},
     };
     for (const Case& c : cases) {
