@@ -33,7 +33,7 @@ class BestFit {
   Draft& draft_;
   const OverloadRule& rule_;
   std::vector<bool> excluded_;
-  std::vector<double> watts_;         // of each host as measured
+  std::vector<double> watts_;        // of each host as measured
   std::vector<std::uint32_t> busy_;  // hosts that are on or have VMs, and are not excluded
   // Of each kind those that are off and empty, which are all alike: the last is first in order.
   std::vector<std::vector<std::uint32_t>> idle_;
