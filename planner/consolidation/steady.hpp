@@ -24,12 +24,14 @@
 namespace kwatt::planner::consolidation {
 
 struct SteadySettings {
-  double margin = 1.5;              // deviations kept free on a host that receives
-  double headroom = 0.02;           // share of CPU that demands of now must leave free
-  double memory_fill = 0.9;         // of a host that receives
-  double horizon_seconds = 3'600;   // in which a change must repay
-  double joules_per_move = 10'000;  // that emptying must save for each migration
-  std::uint64_t rest_steps = 6;     // in which a woken or filled host is not emptied
+  double margin = 1.5;             // deviations kept free on a host that receives
+  double headroom = 0.02;          // share of CPU that demands of now must leave free
+  double memory_fill = 0.9;        // of a host that receives
+  double horizon_seconds = 3'600;  // in which a change must repay
+  // That emptying must save for each migration: two hosts busy with it for half a minute, and the
+  // disturbance.
+  double joules_per_move = 2'000;
+  std::uint64_t rest_steps = 6;  // in which a woken or filled host is not emptied
   Forecast forecast = recent_outlook;
 };
 
