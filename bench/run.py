@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "test")]
 
-from bench import agent, demo, estimator, extender, full_build, history, placement, planner, store  # noqa: E402
+from bench import agent, demo, estimator, extender, full_build, history, placement, planner, sim, store  # noqa: E402
 
 # In the order of a full run: the quick ones first.
 BENCHES = {
@@ -25,6 +25,7 @@ BENCHES = {
     "placement": (placement.measure, "a choice among 500 and 5,000 nodes; 1,000 batches beside HiGHS"),
     "estimator": (estimator.measure, "the exact power estimate, and cached answers over HTTP"),
     "extender": (extender.measure, "the scheduler extender, 5,000 nodes cached, and a real kube-scheduler"),
+    "sim": (sim.measure, "consolidation, GPU packing, min-cost flow, carbon and jobs on real traces"),
     "demo": (demo.measure, "from a decision to a machine that is Off, real control plane"),
     "agent": (agent.measure, "kwatt-agent of a machine with 256 CPUs: CPU time, memory, time to a cap"),
     "store": (store.measure, "5,000 nodes and 50,000 pods in memory, beside client-go's informers"),

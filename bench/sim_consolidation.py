@@ -41,7 +41,9 @@ def fidelity(planetlab, published):
         for what, value, theirs, limit in (("energy", ours["kwh"], float(row["energy_kwh"]), 1),
                                            ("migrations", ours["migrations"], float(row["migrations"]), 3),
                                            ("SLAV", ours["slav"], float(row["slav"]), 5)):
-            if theirs == 0 and value == 0:
+            if theirs == 0:
+                if value != 0:
+                    raise BenchError(f"{row['day']} {policy}: {what} {value}, CloudSim has none")
                 continue
             off = abs(value / theirs - 1) * 100
             found.append(Figure(BENCH, f"{row['day']} {policy}: {what} off CloudSim's", off, "%",

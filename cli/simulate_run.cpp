@@ -205,7 +205,12 @@ Result<void> run_strategies(Runs& runs, const std::string& trace, std::uint64_t 
     if (!simulation) return simulation.error();
     const auto& machines = runs.machines.empty() ? open->machines : runs.machines;
     if (first && simulations.empty()) warn_of_zones(machines, runs.settings.intensities, runs.err);
-    if (auto done = (*simulation)->run(*open->jobs, runs.until); !done) return done;
+    const auto until = runs.until ? runs.until : open->length;
+    if (auto done = (*simulation)->run(*open->jobs, until); !done) return done;
+    if ((*simulation)->elapsed() == Duration{0} && !open->services.empty()) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{}: nothing in it ends: say --until", trace));
+    }
     if (first && simulations.empty()) runs.err << open->remarks();
     end = std::max(end, (*simulation)->elapsed());
     simulations.push_back(std::move(*simulation));

@@ -103,6 +103,7 @@ Result<OpenTrace> open_trace(const std::string& trace, const std::string& format
     if (!scene) return scene.error();
     open.machines = std::move(scene->machines);
     open.services = std::move(scene->services);
+    open.length = scene->length;
     open.notes = std::move(scene->notes);
     open.report = [rows = scene->report] { return rows; };
     open.jobs = std::make_unique<simulator::JobList>(std::move(scene->jobs));

@@ -19,6 +19,7 @@ struct OpenTrace {
   std::unique_ptr<simulator::JobSource> jobs;  // never null
   std::vector<simulator::MachineSpec> machines;
   std::vector<simulator::Service> services;
+  std::optional<Duration> length;  // where the trace itself says when it ends
   std::function<simulator::traces::Report()> report;  // of the rows so far
   std::vector<std::string> notes;
 

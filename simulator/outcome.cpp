@@ -49,6 +49,8 @@ const std::vector<Figure>& figures() {
        [](O o) { return share(o.deadline_misses, o.with_deadline); }},
       {"lostCoreHours", "Work lost to evictions", "core-h", "less",
        [](O o) { return o.lost_core_hours; }},
+      {"servicesWaiting", "Services without a machine", "", "less",
+       [](O o) { return number(o.services_waiting); }},
       {"slatah", "SLATAH", "", "less", [](O o) { return o.slatah; }},
       {"pdm", "PDM", "", "less", [](O o) { return o.pdm; }},
       {"slav", "SLAV", "", "less", [](O o) { return o.slav(); }},

@@ -38,7 +38,7 @@ struct Outcome {
   double lost_core_hours = 0;  // done, then done again because the job was evicted
 
   // Services (virtual machines). Fractions: see docs/reference/traces.md.
-  std::uint64_t services = 0;
+  std::uint64_t services = 0, services_waiting = 0;  // waiting: without a machine at the end
   double slatah = 0, pdm = 0;  // time hosts were overloaded; work lost to migrations
   double slav() const { return slatah * pdm; }
   double esv() const { return energy_kwh * slav(); }

@@ -294,6 +294,7 @@ Outcome Simulation::outcome() const {
   }
   result.pdm = wanted > 0 ? undelivered / wanted : 0;
   for (const Work& work : work_) {
+    if (work.service && work.phase == Work::Phase::queued) ++result.services_waiting;
     if (work.phase == Work::Phase::gone || work.service) continue;
     ++result.unfinished;
     if (work.job.deadline && work.job.deadline->count() <= now_ms_) ++result.deadline_misses;

@@ -1,5 +1,6 @@
 // Carbon intensity as somebody else's exporter has it in Prometheus.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -41,7 +42,9 @@ class CarbonPrometheus final : public CarbonSource {
       query.replace(at, kZone.size(), zone);
       at += zone.size();
     }
-    auto series = co_await client_.query(std::move(query), {"kwatt_zone", "zone", "region"});
+    // Apart: GCC 12 mishandles an initializer list within an expression that holds a co_await.
+    std::vector<std::string> wanted{"kwatt_zone", "zone", "region"};
+    auto series = co_await client_.query(std::move(query), std::move(wanted));
     if (!series) co_return series.error().with_context(name_);
     co_return value_of(*series, zone, now);
   }
@@ -51,12 +54,12 @@ class CarbonPrometheus final : public CarbonSource {
                                         TimePoint now) const {
     const Series* found = nullptr;
     for (const Series& one : all) {
-      const std::string_view labels[]{one.label("kwatt_zone"), one.label("zone"),
-                                      one.label("region")};
-      const bool named = std::find(std::begin(labels), std::end(labels), zone) != std::end(labels);
+      const std::array<std::string_view, 3> labels{one.label("kwatt_zone"), one.label("zone"),
+                                                   one.label("region")};
+      const bool named = std::find(labels.begin(), labels.end(), zone) != labels.end();
       if (!named && (all.size() > 1 || query_.find(kZone) == std::string::npos)) {
         // A single series that carries no zone at all is of whatever zone is asked for.
-        const bool silent = std::all_of(std::begin(labels), std::end(labels),
+        const bool silent = std::all_of(labels.begin(), labels.end(),
                                         [](std::string_view label) { return label.empty(); });
         if (all.size() > 1 || !silent) continue;
       }

@@ -14,11 +14,13 @@ BestFit::BestFit(Draft& draft, const OverloadRule& rule)
     : draft_(draft),
       rule_(rule),
       excluded_(draft.fleet().hosts.size()),
+      watts_(draft.fleet().hosts.size()),
       idle_(draft.fleet().kinds.size()) {
   const Fleet& fleet = draft.fleet();
   for (std::size_t h = fleet.hosts.size(); h-- > 0;) {
     const Host& host = fleet.hosts[h];
     const auto index = static_cast<std::uint32_t>(h);
+    watts_[h] = fleet.kind(host).watts.at(host.used / fleet.kind(host).cpu());
     if (host.used == 0 && draft.host(index).vms.empty()) {
       idle_[host.kind].push_back(index);
     } else {
@@ -27,15 +29,20 @@ BestFit::BestFit(Draft& draft, const OverloadRule& rule)
   }
 }
 
+void BestFit::exclude(std::uint32_t host) {
+  excluded_[host] = true;
+  std::erase(busy_, host);
+}
+
 void BestFit::consider(std::uint32_t vm, std::uint32_t index, Best& best) const {
-  if (excluded_[index] || !draft_.fits(vm, index)) return;
+  if (!draft_.fits(vm, index)) return;
   const DraftHost& drafted = draft_.host(index);
   const Fleet& fleet = draft_.fleet();
   const Host& host = fleet.hosts[index];
   const Watts& watts = fleet.kind(host).watts;
   const double load = (drafted.handed_out + fleet.vms[vm].demand) / drafted.cpu;
   if (load > 1) return;  // beyond the curve
-  const double increase = watts.at(load) - watts.at(host.used / drafted.cpu);
+  const double increase = watts.at(load) - watts_[index];
   const bool better = best.host == kNone || increase < best.increase ||
                       (increase == best.increase && index < best.host);
   if (!better) return;

@@ -19,7 +19,7 @@ class BestFit {
  public:
   BestFit(Draft& draft, const OverloadRule& rule);
 
-  void exclude(std::uint32_t host) { excluded_[host] = true; }
+  void exclude(std::uint32_t host);
   bool excluded(std::uint32_t host) const { return excluded_[host]; }
   // Drafted to the host, which is returned. kNone: no host.
   std::uint32_t place(std::uint32_t vm);
@@ -33,7 +33,8 @@ class BestFit {
   Draft& draft_;
   const OverloadRule& rule_;
   std::vector<bool> excluded_;
-  std::vector<std::uint32_t> busy_;  // hosts that are on or have VMs
+  std::vector<double> watts_;         // of each host as measured
+  std::vector<std::uint32_t> busy_;  // hosts that are on or have VMs, and are not excluded
   // Of each kind those that are off and empty, which are all alike: the last is first in order.
   std::vector<std::vector<std::uint32_t>> idle_;
 };

@@ -1,7 +1,5 @@
 #include "planner/consolidation/fleet.hpp"
 
-#include <cmath>
-
 namespace kwatt::planner::consolidation {
 
 // The steps of the calculation are CloudSim 3.0.3's: on one straight piece a VM costs the same
@@ -9,8 +7,9 @@ namespace kwatt::planner::consolidation {
 double Watts::at(double load) const {
   if (!(load > 0)) return points.front();
   if (load >= 1) return points.back();
-  const auto below = static_cast<std::size_t>(std::floor(load * 10));
-  const auto above = static_cast<std::size_t>(std::ceil(load * 10));
+  const double tenths = load * 10;
+  const auto below = static_cast<std::size_t>(tenths);
+  const std::size_t above = below + (static_cast<double>(below) < tenths ? 1 : 0);
   const double slope = (points[above] - points[below]) / 10;
   return points[below] + slope * (load - static_cast<double>(below) / 10) * 100;
 }

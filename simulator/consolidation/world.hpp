@@ -27,6 +27,8 @@ class World {
   // is wanted. One column for each VM.
   World(planner::consolidation::Fleet fleet, const traces::Series& cpu,
         const traces::Series* memory);
+  World(const World&) = delete;  // the fleet refers to it
+  World& operator=(const World&) = delete;
 
   const planner::consolidation::Fleet& fleet() const { return fleet_; }
   // Of the next start or end of a migration; infinite without one.

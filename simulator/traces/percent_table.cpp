@@ -52,7 +52,7 @@ Result<std::vector<std::string>> read_names(const std::string& line, std::string
 std::optional<std::string> read_value(std::string_view field, const PercentRules& rules,
                                       double& value) {
   const std::string wanted =
-      fmt::format("expected a {} from 0 to {:g}", rules.whole ? "whole percentage" : "percentage",
+      fmt::format("expected a {} from 0 to {}", rules.whole ? "whole percentage" : "percentage",
                   rules.clip ? 1e6 : rules.above);
   if (field.empty()) return fmt::format("no value, {}", wanted);
   const char* end = field.data() + field.size();

@@ -173,6 +173,7 @@ Result<void> take_line(std::string_view line, Recording& recording) {
 
 Scene scene_of(Recording&& recording) {
   Scene scene;
+  scene.length = *recording.last - *recording.first + recording.interval;
   for (auto& [name, machine] : recording.machines) scene.machines.push_back(std::move(machine));
   std::vector<const Seen*> pods;
   for (const auto& [uid, seen] : recording.pods) pods.push_back(&seen);

@@ -10,6 +10,7 @@ struct Scene {
   std::vector<MachineSpec> machines;  // by name
   std::vector<Job> jobs;
   std::vector<Service> services;
+  std::optional<Duration> length;  // of a recording
   std::vector<std::string> notes;  // what was assumed or left out, sentences without a period
   Report report;
 };

@@ -44,6 +44,14 @@ NodeSpec little_memory(std::string name) {
 
 constexpr auto kHour = std::chrono::hours{1};
 
+// What one strategy says about jobs on nodes of its own: plan and reasons.
+std::pair<std::string, std::string> decided(std::string_view strategy, std::vector<NodeSpec> nodes,
+                                            const std::vector<Job>& jobs) {
+  const Cluster on = cluster(std::move(nodes));
+  const auto decision = *decide_once(strategy, {jobs, kNow, {}, 0}, on);
+  return {plan(decision, on), reasons(decision)};
+}
+
 }  // namespace
 
 TEST_CASE("strategies: small worked cases") {
@@ -180,104 +188,121 @@ TEST_CASE("strategies: small worked cases") {
   }
 }
 
-TEST_CASE("strategies: what holds for every one of them") {
+TEST_CASE("strategies: each has a name and a paper") {
   for (const Listed& one : listed()) {
-    CAPTURE(one.name);
     CHECK_FALSE(one.paper.empty());
     CHECK((*make_strategy(one.name))->name() == one.name);
-    const auto decide = [&](std::vector<NodeSpec> nodes, const std::vector<Job>& jobs) {
-      Cluster on = cluster(std::move(nodes));
-      auto decision = *decide_once(one.name, {jobs, kNow, {}, 0}, on);
-      return std::pair(plan(decision, on), reasons(decision));
-    };
+  }
+}
 
-    SUBCASE("nothing to do, nowhere to go") {
-      CHECK(decide({node("a")}, {}) == std::pair<std::string, std::string>("", ""));
-      CHECK(decide({}, {job(1)}).second == "0 NeverFits");
-    }
-    SUBCASE("a gang starts whole or not at all, and leaves no room taken") {
-      CHECK(decide({node("a"), node("b")}, {job(6, 1, 3)}).second == "0 NeverFits");
-      Cluster on = cluster({node("a"), node("b"), node("c")});
-      on.start(1, job(6).request);
-      const std::vector<Job> jobs = {job(6, 1, 3), job(6, 1, 2)};
-      Decision decision;
-      (*make_strategy(one.name))->decide({jobs, kNow, {}, 0}, on, decision);
-      if (one.name == "FCFS" || one.name == "RoundRobin") {
-        CHECK(reasons(decision) == "0 GangIncomplete 1 BehindOthers");
-        CHECK(on.free(0) == on.node(0).capacity);
-      } else {
-        CHECK(reasons(decision) == "0 GangIncomplete");
-        REQUIRE(decision.assigned.size() == 2);
-        CHECK(decision.assigned[0].node != decision.assigned[1].node);
-        CHECK(decision.assigned[0].member + decision.assigned[1].member == 1);
-      }
-    }
-    SUBCASE("members of a gang start with the last of them, which must be woken") {
-      Cluster on = cluster({node("a"), off(node("b"))});
-      const std::vector<Job> jobs = {job(8, 1, 2)};
-      const auto decision = *decide_once(one.name, {jobs, kNow, {}, 0}, on);
+TEST_CASE("strategies: nothing to do, nowhere to go") {
+  for (const Listed& one : listed()) {
+    CAPTURE(one.name);
+    CHECK(decided(one.name, {node("a")}, {}) == std::pair<std::string, std::string>("", ""));
+    CHECK(decided(one.name, {}, {job(1)}).second == "0 NeverFits");
+  }
+}
+
+TEST_CASE("strategies: a gang starts whole or not at all, and leaves no room taken") {
+  for (const Listed& one : listed()) {
+    CAPTURE(one.name);
+    CHECK(decided(one.name, {node("a"), node("b")}, {job(6, 1, 3)}).second == "0 NeverFits");
+    Cluster on = cluster({node("a"), node("b"), node("c")});
+    on.start(1, job(6).request);
+    const std::vector<Job> jobs = {job(6, 1, 3), job(6, 1, 2)};
+    Decision decision;
+    (*make_strategy(one.name))->decide({jobs, kNow, {}, 0}, on, decision);
+    if (one.name == "FCFS" || one.name == "RoundRobin") {
+      CHECK(reasons(decision) == "0 GangIncomplete 1 BehindOthers");
+      CHECK(on.free(0) == on.node(0).capacity);
+    } else {
+      CHECK(reasons(decision) == "0 GangIncomplete");
       REQUIRE(decision.assigned.size() == 2);
-      CHECK(decision.wake == std::vector<NodeIndex>{1});
-      for (const Assignment& a : decision.assigned) {
-        CHECK(a.start == kNow + std::chrono::seconds{60});
-      }
+      CHECK(decision.assigned[0].node != decision.assigned[1].node);
+      CHECK(decision.assigned[0].member + decision.assigned[1].member == 1);
     }
-    SUBCASE("zones and GPU models bind") {
-      Job here = job(1);
-      here.zones = 0b10;
-      CHECK(decide({node("a"), in_zone(node("b"), 1)}, {here}).first == "0:b");
-      here.zones = 0b100;
-      CHECK(decide({node("a"), in_zone(node("b"), 1)}, {here}).second == "0 NeverFits");
-      Job modelled = gpu_job(1000);
-      modelled.gpu_models = 0b10;
-      CHECK(decide({with_gpus(node("a"), 4), with_gpus(node("b"), 1, 1)}, {modelled}).first ==
-            "0:b");
+  }
+}
+
+TEST_CASE("strategies: members of a gang start with the last of them, which must be woken") {
+  for (const Listed& one : listed()) {
+    CAPTURE(one.name);
+    Cluster on = cluster({node("a"), off(node("b"))});
+    const std::vector<Job> jobs = {job(8, 1, 2)};
+    const auto decision = *decide_once(one.name, {jobs, kNow, {}, 0}, on);
+    REQUIRE(decision.assigned.size() == 2);
+    CHECK(decision.wake == std::vector<NodeIndex>{1});
+    for (const Assignment& a : decision.assigned) {
+      CHECK(a.start == kNow + std::chrono::seconds{60});
     }
-    SUBCASE("the same again gives the same, and no node is ever overfull") {
-      std::vector<NodeSpec> nodes;
-      for (int i = 0; i < 100; ++i) {
-        nodes.push_back(with_gpus(node("n" + std::to_string(i), 8 + i % 5 * 6), i % 3));
-      }
-      std::vector<Job> jobs;
-      for (int i = 0; i < 500; ++i) {
-        Job made = i % 7 == 0 ? gpu_job(i % 2 == 0 ? 300 : 1000) : job(1 + i * 37 % 6, 1 + i % 9);
-        if (i % 50 == 0) made.members = 4;
-        made.expected = std::chrono::minutes{1 + i * 31 % 200};
-        jobs.push_back(made);
-      }
-      Cluster first = cluster(nodes), second = cluster(nodes);
-      Decision a, b;
-      (*make_strategy(one.name))->decide({jobs, kNow, {}, 0}, first, a);
-      (*make_strategy(one.name))->decide({jobs, kNow, {}, 0}, second, b);
-      CHECK(plan(a, first) == plan(b, second));
-      CHECK(reasons(a) == reasons(b));
-      std::set<std::uint32_t> seen;
-      for (const Assignment& one_of : a.assigned) seen.insert(one_of.job);
-      for (const Waiting& one_of : a.waiting) CHECK(seen.insert(one_of.job).second);
-      CHECK(seen.size() == jobs.size());
-      for (NodeIndex i = 0; i < first.size(); ++i) {
-        CHECK(first.free_cpu(i) >= 0);
-        CHECK(first.free_memory(i) >= 0);
-        for (const std::int32_t part : first.free_gpus(i)) CHECK((part >= 0 && part <= 1000));
-      }
+  }
+}
+
+TEST_CASE("strategies: zones and GPU models bind") {
+  for (const Listed& one : listed()) {
+    CAPTURE(one.name);
+    Job here = job(1);
+    here.zones = 0b10;
+    CHECK(decided(one.name, {node("a"), in_zone(node("b"), 1)}, {here}).first == "0:b");
+    here.zones = 0b100;
+    CHECK(decided(one.name, {node("a"), in_zone(node("b"), 1)}, {here}).second == "0 NeverFits");
+    Job modelled = gpu_job(1000);
+    modelled.gpu_models = 0b10;
+    CHECK(decided(one.name, {with_gpus(node("a"), 4), with_gpus(node("b"), 1, 1)}, {modelled})
+              .first == "0:b");
+  }
+}
+
+TEST_CASE("strategies: the same again gives the same, and no node is ever overfull") {
+  for (const Listed& one : listed()) {
+    CAPTURE(one.name);
+    std::vector<NodeSpec> nodes;
+    for (int i = 0; i < 100; ++i) {
+      nodes.push_back(with_gpus(node("n" + std::to_string(i), 8 + i % 5 * 6), i % 3));
     }
-    SUBCASE("what was refused is looked at again where room came free, and only there") {
-      Cluster on = cluster({node("a"), node("b")});
-      const std::vector<Job> full = {job(10), job(10)}, more = {job(4), job(8)};
-      const auto strategy = *make_strategy(one.name);
-      Decision decision;
-      strategy->decide({full, kNow, {}, 0}, on, decision);
-      REQUIRE(decision.assigned.size() == 2);
-      const NodeIndex freed = decision.assigned[1].node;
-      strategy->decide({more, kNow, {}, 0}, on, decision);
-      CHECK(decision.assigned.empty());
-      strategy->decide({more, kNow, {}, 2}, on, decision);
-      CHECK(decision.assigned.empty());
-      on.finish(freed, full[1].request, 0);
-      strategy->decide({more, kNow, {}, 2}, on, decision);
-      REQUIRE(decision.assigned.size() == 1);
-      CHECK(decision.assigned[0].node == freed);
+    std::vector<Job> jobs;
+    for (int i = 0; i < 500; ++i) {
+      Job made = i % 7 == 0 ? gpu_job(i % 2 == 0 ? 300 : 1000) : job(1 + i * 37 % 6, 1 + i % 9);
+      if (i % 50 == 0) made.members = 4;
+      made.expected = std::chrono::minutes{1 + i * 31 % 200};
+      jobs.push_back(made);
     }
+    Cluster first = cluster(nodes), second = cluster(nodes);
+    Decision a, b;
+    (*make_strategy(one.name))->decide({jobs, kNow, {}, 0}, first, a);
+    (*make_strategy(one.name))->decide({jobs, kNow, {}, 0}, second, b);
+    CHECK(plan(a, first) == plan(b, second));
+    CHECK(reasons(a) == reasons(b));
+    std::set<std::uint32_t> seen;
+    for (const Assignment& one_of : a.assigned) seen.insert(one_of.job);
+    for (const Waiting& one_of : a.waiting) CHECK(seen.insert(one_of.job).second);
+    CHECK(seen.size() == jobs.size());
+    for (NodeIndex i = 0; i < first.size(); ++i) {
+      CHECK(first.free_cpu(i) >= 0);
+      CHECK(first.free_memory(i) >= 0);
+      for (const std::int32_t part : first.free_gpus(i)) CHECK((part >= 0 && part <= 1000));
+    }
+  }
+}
+
+TEST_CASE("strategies: what was refused is looked at again where room came free, and only there") {
+  for (const Listed& one : listed()) {
+    CAPTURE(one.name);
+    Cluster on = cluster({node("a"), node("b")});
+    const std::vector<Job> full = {job(10), job(10)}, more = {job(4), job(8)};
+    const auto strategy = *make_strategy(one.name);
+    Decision decision;
+    strategy->decide({full, kNow, {}, 0}, on, decision);
+    REQUIRE(decision.assigned.size() == 2);
+    const NodeIndex freed = decision.assigned[1].node;
+    strategy->decide({more, kNow, {}, 0}, on, decision);
+    CHECK(decision.assigned.empty());
+    strategy->decide({more, kNow, {}, 2}, on, decision);
+    CHECK(decision.assigned.empty());
+    on.finish(freed, full[1].request, 0);
+    strategy->decide({more, kNow, {}, 2}, on, decision);
+    REQUIRE(decision.assigned.size() == 1);
+    CHECK(decision.assigned[0].node == freed);
   }
 }
 
@@ -317,31 +342,32 @@ TEST_CASE("CarbonAware waits for the cleanest start within the deadline") {
   patient.deadline = kNow + 24 * kHour;
 
   SUBCASE("to the start of the clean stretch") {
-    const auto decision = when(patient, {{&forecast, 1}});
+    const auto decision = when(patient, std::span(&forecast, 1));
     CHECK(reasons(decision) == "0 WaitsForCarbon");
     CHECK(decision.waiting[0].not_before == kNow + 2 * kHour);
   }
   SUBCASE("as far as the deadline lets it") {
     patient.deadline = kNow + 3 * kHour;
-    CHECK(when(patient, {{&forecast, 1}}).waiting[0].not_before == kNow + kHour);
+    CHECK(when(patient, std::span(&forecast, 1)).waiting[0].not_before == kNow + kHour);
   }
   SUBCASE("no longer than it may be held back") {
     patient.latest_start = kNow + std::chrono::minutes{30};
-    CHECK(when(patient, {{&forecast, 1}}).waiting[0].not_before == kNow + std::chrono::minutes{30});
+    CHECK(when(patient, std::span(&forecast, 1)).waiting[0].not_before ==
+          kNow + std::chrono::minutes{30});
   }
   SUBCASE("not at all without a deadline, a duration, a forecast, or time") {
     Job hasty = patient;
     hasty.deadline = TimePoint::max();
-    CHECK(when(hasty, {{&forecast, 1}}).assigned.size() == 1);
-    CHECK(when(lasting(patient, Duration{0}), {{&forecast, 1}}).assigned.size() == 1);
+    CHECK(when(hasty, std::span(&forecast, 1)).assigned.size() == 1);
+    CHECK(when(lasting(patient, Duration{0}), std::span(&forecast, 1)).assigned.size() == 1);
     CHECK(when(patient, {}).assigned.size() == 1);
     patient.deadline = kNow + kHour;
-    CHECK(when(patient, {{&forecast, 1}}).assigned.size() == 1);
+    CHECK(when(patient, std::span(&forecast, 1)).assigned.size() == 1);
   }
   SUBCASE("not for less than a hundredth") {
     const std::vector<double> flat = {100, 99.5, 99.5, 99.5};
     const CarbonForecast even{kNow, kHour, flat};
-    CHECK(when(patient, {{&even, 1}}).assigned.size() == 1);
+    CHECK(when(patient, std::span(&even, 1)).assigned.size() == 1);
   }
 }
 

@@ -395,6 +395,7 @@ TEST_SUITE("simulator") {
     CHECK(scene.jobs[0].arrival == 30s);
     CHECK(scene.jobs[0].duration == 60s);
     CHECK(scene.report.rows == 6);
+    CHECK(scene.length == Duration{150s});
     std::istringstream bad(recording_header(30s) + recording_line({start, {node}, {}}) +
                            "{\"time\":\"2026-01-04T00:00:00Z\",\"nodes\":[],\"pods\":[]}\n");
     CHECK(contains(read_recording(bad, "r", {}).error().message,
