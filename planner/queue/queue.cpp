@@ -215,6 +215,14 @@ std::string_view to_string(Why why) {
       return "MembersMissing";
     case Why::waits_for_carbon:
       return "WaitsForCarbon";
+    case Why::malformed:
+      return "Malformed";
+    case Why::no_policy:
+      return "NoPolicy";
+    case Why::suspended:
+      return "Suspended";
+    case Why::recommend_only:
+      return "RecommendOnly";
     case Why::behind_others:
       break;
   }

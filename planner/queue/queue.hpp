@@ -40,6 +40,11 @@ enum class Why : std::uint8_t {
   members_missing,
   waits_for_carbon,
   behind_others,
+  // waits whatever the strategy says; see gate.hpp
+  malformed,
+  no_policy,
+  suspended,
+  recommend_only,
 };
 std::string_view to_string(Why why);  // "Chosen" "MaxDelay" … "WaitsForCarbon" "BehindOthers"
 
