@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "net/run.hpp"
 #include "planner/queue/gate.hpp"
 #include "telemetry/carbon_config.hpp"
 #include "telemetry/carbon_zones.hpp"

@@ -169,7 +169,10 @@ kube::Task<Result<std::vector<Decided>>> JobQueue::pass(bool release_all) {
   std::map<std::pair<std::string, std::string>, double> waiting;
   for (const Decided& one : all) {
     if (!one.verdict.starts) {
-      look_again_ = std::min(look_again_, one.verdict.look_again);
+      // What lies behind us brings nothing: the job waits for something else.
+      if (one.verdict.look_again > view_.now()) {
+        look_again_ = std::min(look_again_, one.verdict.look_again);
+      }
       waiting[{one.gated.queue, std::string(to_string(one.verdict.why))}] +=
           static_cast<double>(one.gated.pods.size());
       continue;
