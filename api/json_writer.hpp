@@ -1,5 +1,5 @@
 #pragma once
-// RapidJSON's writer with our habits. For the .cpp files of api/ only.
+// RapidJSON's writer with our habits. Includes RapidJSON: for .cpp files only.
 #include <string>
 #include <string_view>
 

@@ -212,6 +212,17 @@ void add_sites(CLI::App& app, SiteOptions& sites) {
       ->capture_default_str();
 }
 
+void add_queue(CLI::App& app, QueueOptions& queue) {
+  app.add_option(
+      "--carbon-sources", queue.carbon_sources_file,
+      "JSON file of carbon intensity sources, which policies name in spec.carbon.source; "
+      "those that are asked over HTTP must be in --endpoint-allow");
+  parsed(app, "--carbon-interval", queue.carbon_interval, "pause between two readings of a zone",
+         "5m", positive_duration);
+  app.add_option("--schedule-log", queue.schedule_log,
+                 "CSV file to which every job that the queue starts is appended");
+}
+
 bool loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -366,6 +377,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
   add_extender(app, options.extender);
   add_predictions(app, options);
   add_sites(app, options.sites);
+  add_queue(app, options.queue);
   parsed(app, "--shutdown-grace", options.shutdown_grace,
          "how long running work may take after SIGTERM", "30s", positive_duration);
   parsed(app, "--log-level", options.log_level, "debug, info, warn or error", "info",

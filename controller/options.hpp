@@ -44,6 +44,13 @@ struct SiteOptions {
   std::string cluster_set_domain = "clusterset.local";
 };
 
+// The job queue (docs/reference/job-queue.md).
+struct QueueOptions {
+  std::string carbon_sources_file;  // "": no carbon intensity is known
+  Duration carbon_interval = std::chrono::minutes{5};
+  std::string schedule_log;  // "": none is written
+};
+
 struct Options {
   std::string kubeconfig, context;  // "": found as kubectl does, or in the cluster
   std::string namespace_name;       // of our Lease, Secrets and events; "": the pod's own
@@ -75,6 +82,7 @@ struct Options {
   PrometheusOptions prometheus;
   ExtenderOptions extender;
   SiteOptions sites;
+  QueueOptions queue;
   bool metrics_api = false;  // ask metrics.k8s.io for the utilization of nodes
   Duration metrics_api_interval = std::chrono::seconds{15};
   Duration shutdown_grace = std::chrono::seconds{30};

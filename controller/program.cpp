@@ -15,6 +15,7 @@
 #include "controller/extender_service.hpp"
 #include "controller/history_feed.hpp"
 #include "controller/informers.hpp"
+#include "controller/job_queue_service.hpp"
 #include "controller/node_power_knowledge.hpp"
 #include "controller/other_kinds.hpp"
 #include "controller/prediction_poll.hpp"
@@ -120,6 +121,7 @@ struct Program::Impl {
   std::optional<reconcilers::PolicyPass> pass;
   std::optional<EstimatorService> estimator;
   std::optional<Sites> sites;
+  std::unique_ptr<JobQueueService> job_queue;
   std::optional<servers::TokenReviewer> reviewer;
   std::optional<servers::AccessReviewer> access;
   // Its thread is ended first of all, its sockets and coroutines last (see ~Impl).
@@ -311,6 +313,16 @@ Result<void> Program::Impl::construct() {
                                .telemetry_problems = [this] { return telemetry_problems(); }});
   sites.emplace(executor, *client, kube::make_send(executor, *config, user_agent, clock), options,
                 clock, metrics, fence);
+  auto queue = JobQueueService::make(executor, options,
+                                     {.client = *client,
+                                      .view = *view,
+                                      .events = *events,
+                                      .metrics = metrics,
+                                      .clock = clock,
+                                      .fence = fence,
+                                      .history = history ? &*history : nullptr});
+  if (!queue) return queue.error();
+  job_queue = std::move(*queue);
   reviewer.emplace(*client, clock);
   access.emplace(*client, clock);
   telemetry_poll.emplace(
@@ -407,6 +419,9 @@ net::Handler Program::Impl::tls_handler() {
                                                           return sites->advise(std::move(spec));
                                                         },
                                                     .clock = clock})});
+  for (servers::Route& route : job_queue->routes(*reviewer, *access)) {
+    routes.push_back(std::move(route));
+  }
   return servers::routes(std::move(routes), std::move(ingest));
 }
 
@@ -461,7 +476,10 @@ void Program::Impl::subscribe() {
       samples->forget(node->meta.name);
       view->forget(node->meta.name);
     }
-    if (counts_for_estimates(delta)) estimator->cluster_changed();
+    if (counts_for_estimates(delta)) {
+      estimator->cluster_changed();
+      job_queue->changed();
+    }
     machine_loop->enqueue(node->meta.name,
                           delta.initial ? kube::kPriorityLow : kube::kPriorityNormal);
     if (delta.type != NodeDelta::Type::updated ||
@@ -487,8 +505,10 @@ void Program::Impl::subscribe() {
       return;
     }
     want_pass();
+    job_queue->changed();
   });
   informers->pods().subscribe([this](const PodDelta& delta) {
+    job_queue->pod_changed(delta);
     const auto& pod = delta.now ? delta.now : delta.old;
     if (pod && !pod->node_name.empty() && counts_for_estimates(delta)) {
       estimator->cluster_changed();
@@ -563,6 +583,7 @@ void Program::Impl::watch_signals(asio::signal_set& signals) {
 
 // The reverse of the start: deciders, workers, lease, servers. The caches end with the context.
 net::Task<void> Program::Impl::stop() {
+  job_queue->stop();
   while (passes_running) co_await pass_ended.wait_for(options.shutdown_grace);
   co_await machine_loop->stop();
   co_await estimator->stop(options.shutdown_grace);
@@ -592,6 +613,7 @@ net::Task<int> Program::Impl::run() {
   informers->start(executor);
   other_kinds->start(executor);
   sites->start(executor);
+  job_queue->start(executor);
   asio::co_spawn(executor, events->run(), asio::detached);
   // Filling takes long where the API server does not answer; a stop is not to wait for it.
   const auto filled = co_await (informers->wait_until_ready(kStoresTimeout) || wait_for_end());
@@ -620,6 +642,7 @@ net::Task<int> Program::Impl::run() {
                        asio::co_spawn(executor, machine_loop->run(), asio::detached);
                        asio::co_spawn(executor, passes(), asio::detached);
                        sites->lead(executor);
+                       job_queue->lead(executor);
                        informers->stores().nodes.for_each(
                            [this](const auto& node) { machine_loop->enqueue(node->meta.name); });
                      },

@@ -18,6 +18,10 @@ class AccessReviewer {
   // Errors: forbidden, with the reason of the API server, if it gave one; anything else says that
   // it could not be asked. Only answers are remembered, allowed or not, never errors.
   kube::Task<Result<void>> review(Caller caller, std::string path, std::string verb);
+  // May the caller himself create `plural` of `group` in the namespace? For what we create in his
+  // name: our own rights are not lent. Errors: the same.
+  kube::Task<Result<void>> review_create(Caller caller, std::string group, std::string plural,
+                                         std::string namespace_name);
 
  private:
   struct Entry {
@@ -29,10 +33,15 @@ class AccessReviewer {
   Duration keep_;
   std::size_t limit_;
   std::map<std::string, Entry> entries_;  // by user, groups, verb and path
+
+  const Result<void>* known(const std::string& key) const;
+  void remember(const std::string& key, const Result<void>& answer);
 };
 
 // The answer of a SubjectAccessReview. Errors: forbidden, parse. Pure.
 Result<void> read_access_review(std::string_view json, const Caller& caller, std::string_view path,
                                 std::string_view verb = "get");
+// The same, `refusal` being the sentence for a caller who may not.
+Result<void> read_access_answer(std::string_view json, std::string refusal);
 
 }  // namespace kwatt::servers

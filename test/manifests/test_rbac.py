@@ -26,6 +26,11 @@ ELSEWHERE = {
     "kwatt-controller": {
         # Looks whether the pod that could not be evicted is still the one of the plan.
         Right("*", "", "pods", "get"): ("test/kube/live/test_live.cpp", "eviction honours the uid"),
+        # No job is queued in this run.
+        Right("*", "", "pods", "patch"):
+            ("test/reconcilers/test_queue_on_bed.py", "test_jobs_pass_the_gate_in_the_order_of_the_strategy"),
+        Right("*", "batch", "jobs", "create"):
+            ("test/reconcilers/test_queue_on_bed.py", "test_a_posted_job_becomes_a_job_that_runs"),
         # Asks whether a caller may read the history.
         Right("*", "authorization.k8s.io", "subjectaccessreviews", "create"):
             ("test/e2e/test_telemetry.py", "the_history_is_for_those_who_may_read_it"),
