@@ -102,7 +102,8 @@ kube::Task<Result<traces::Sample>> take_sample(Session& session) {
   auto pods = co_await read_all<api::Pod>(session, kube::resources::pods());
   if (!pods) co_return pods.error();
   std::map<std::string, Millicores> usage;
-  auto metrics = co_await session.fetch(kMetrics, net::Headers{});
+  const net::Headers no_headers;
+  auto metrics = co_await session.fetch(kMetrics, no_headers);
   if (metrics && metrics->status == kOk) usage = usage_in(metrics->body);
   for (const api::Node& node : *nodes) {
     const auto power = machines.find(node.meta.name);

@@ -20,6 +20,9 @@ class Parser final : public http::basic_parser<is_request> {
  public:
   Parser(Message& message, std::size_t header_bytes) : message_(message), left_(header_bytes) {}
 
+  // The next bytes of the body are where they belong already.
+  void body_is_in_place(bool yes) { in_place_ = yes; }
+
  private:
   void on_request_impl(http::verb, string_view method, string_view target, int version,
                        error_code& ec) override {
@@ -47,7 +50,7 @@ class Parser final : public http::basic_parser<is_request> {
     if (length) message_.body.reserve(static_cast<std::size_t>(std::min(*length, most)));
   }
   std::size_t on_body_impl(string_view body, error_code&) override {
-    message_.body.append(body.data(), body.size());
+    if (!in_place_) message_.body.append(body.data(), body.size());
     return body.size();
   }
   void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
@@ -69,6 +72,7 @@ class Parser final : public http::basic_parser<is_request> {
 
   Message& message_;
   std::size_t left_;
+  bool in_place_ = false;
 };
 
 Fault to_fault(const error_code& ec) {
@@ -98,6 +102,7 @@ std::string_view describe(Fault fault) {
 struct MessageReader::Impl {
   Message message;
   std::size_t header_bytes;
+  std::size_t read_before = 0;  // of the body, when room behind it was given out
   std::optional<Parser<true>> request;
   std::optional<Parser<false>> response;
 
@@ -141,6 +146,33 @@ std::optional<Fault> MessageReader::feed(std::string& buffer) {
     if (ec && ec != http::error::need_more) return to_fault(ec);
     if (!parser.is_done() && buffer.size() > std::max(impl_->header_bytes, chunk_line_bytes))
       return parser.is_header_done() ? Fault::malformed : Fault::header_too_large;
+    return std::nullopt;
+  });
+}
+
+std::span<char> MessageReader::body_room(std::size_t most) {
+  return impl_->with_parser([&](auto& parser) -> std::span<char> {
+    if (!parser.is_header_done() || parser.is_done()) return {};
+    const auto lacks = parser.content_length_remaining();
+    if (!lacks) return {};
+    std::string& body = impl_->message.body;
+    impl_->read_before = body.size();
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(*lacks, most));
+    body.resize(body.size() + size);
+    return {body.data() + impl_->read_before, size};
+  });
+}
+
+std::optional<Fault> MessageReader::body_read(std::size_t count) {
+  return impl_->with_parser([&](auto& parser) -> std::optional<Fault> {
+    std::string& body = impl_->message.body;
+    body.resize(impl_->read_before + count);
+    if (count == 0) return std::nullopt;
+    error_code ec;
+    parser.body_is_in_place(true);
+    parser.put(boost::asio::buffer(body.data() + impl_->read_before, count), ec);
+    parser.body_is_in_place(false);
+    if (ec && ec != http::error::need_more) return to_fault(ec);
     return std::nullopt;
   });
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,11 @@ class MessageReader {
   // Removes what it can use from the front of `buffer`. What stays is an unfinished line, to be
   // offered again with more behind it, or the beginning of the next message.
   std::optional<Fault> feed(std::string& buffer);
+  // A large body need not go through a buffer: room for at most `most` of the bytes that it still
+  // lacks, at its end, until any other call. Empty: what comes next must go through feed().
+  std::span<char> body_room(std::size_t most);
+  // So many bytes were read into the room; 0 gives it back.
+  std::optional<Fault> body_read(std::size_t count);
   // The peer closed its side in an orderly way.
   std::optional<Fault> end();
 

@@ -117,16 +117,25 @@ Task<std::optional<Session::Refusal>> Session::read_header(MessageReader& reader
 }
 
 Task<std::optional<Session::Refusal>> Session::read_body(MessageReader& reader) {
+  const Refusal too_late{408, "the request body did not arrive in time"};
   const SteadyPoint deadline = steady_clock::now() + host_->options.limits.total;
   std::size_t size = read_bytes;
   while (!reader.done()) {
-    const std::size_t before = buffer_.size();
-    const auto more = co_await fill(*transport_, buffer_, size, deadline);
-    if (buffer_.size() - before == size) size = std::min(size * 2, most_read_bytes);
-    if (!more && more.error().code == ErrorCode::timeout)
-      co_return Refusal{408, "the request body did not arrive in time"};
-    if (!more || !*more) co_return Refusal{};
-    if (const auto fault = reader.feed(buffer_)) co_return refusal(*fault);
+    const std::span<char> room = reader.body_room(size);
+    std::optional<Fault> fault;
+    if (room.empty()) {
+      const auto more = co_await fill(*transport_, buffer_, size, deadline);
+      if (!more && more.error().code == ErrorCode::timeout) co_return too_late;
+      if (!more || !*more) co_return Refusal{};
+      fault = reader.feed(buffer_);
+    } else {
+      const auto count = co_await transport_->read(room.data(), room.size(), deadline);
+      if (!count && count.error().code == ErrorCode::timeout) co_return too_late;
+      if (!count || *count == 0) co_return Refusal{};
+      if (*count == size) size = std::min(size * 2, most_read_bytes);
+      fault = reader.body_read(*count);
+    }
+    if (fault) co_return refusal(*fault);
   }
   co_return std::nullopt;
 }

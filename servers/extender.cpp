@@ -122,7 +122,7 @@ net::Response Extender::filter(std::string& body, std::string_view& result) {
   if (table == nullptr) {
     result = "no_opinion";
     no_opinion("filter", "not_ready");
-    return json_answer(write_filter_result(*args, all, {}));
+    return json_answer(write_filter_result(*args, all, {}, std::move(body)));
   }
   const Offer offer = look_up(*args, *table);
   count_unknown(*args, offer);
@@ -132,12 +132,12 @@ net::Response Extender::filter(std::string& body, std::string_view& result) {
     no_opinion("filter", "failed");
     log::error("filter failed: every node passes",
                {{"pod", args->pod.key()}, {"error", advice.error()}});
-    return json_answer(write_filter_result(*args, all, {}));
+    return json_answer(write_filter_result(*args, all, {}, std::move(body)));
   }
   if (advice->overruled) no_opinion("filter", "none_left");
   result = advice->overruled ? "no_opinion" : "ok";
   tell(*args, offer, *advice);
-  return json_answer(write_filter_result(*args, advice->passed, advice->excluded));
+  return json_answer(write_filter_result(*args, advice->passed, advice->excluded, std::move(body)));
 }
 
 net::Response Extender::prioritize(std::string& body, std::string_view& result) {

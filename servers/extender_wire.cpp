@@ -1,6 +1,7 @@
 #include "servers/extender_wire.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 #include <rapidjson/stringbuffer.h>
@@ -152,6 +153,38 @@ void write_failed(std::string& out, const ExtenderArgs& args,
   out += '}';
 }
 
+// The nodes that passed, moved together within `body`, between what an answer begins and ends with.
+// What lies before them in the request becomes white space, which JSON allows there.
+std::string write_whole_nodes(const ExtenderArgs& args, const std::vector<std::size_t>& passed,
+                              std::string_view rest, std::string&& body) {
+  constexpr std::string_view kHead = R"({"Nodes":{"metadata":{},"items":[)";
+  const auto offset = [&](std::size_t at) {
+    return static_cast<std::size_t>(args.nodes[at].object.data() - body.data());
+  };
+  std::size_t begin = args.nodes.empty() ? 0 : offset(0);
+  if (passed.empty() || begin < kHead.size()) {  // or the pod is behind the nodes, as nobody sends
+    std::string copy(kHead);
+    for (const std::size_t at : passed) {
+      if (at != passed.front()) copy += ',';
+      copy += args.nodes[at].object;
+    }
+    return copy.append(rest);
+  }
+  begin -= kHead.size();
+  std::memset(body.data(), ' ', begin);
+  kHead.copy(body.data() + begin, kHead.size());
+  std::size_t end = begin + kHead.size();
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    if (i > 0) body[end++] = ',';
+    const std::size_t from = offset(passed[i]), size = args.nodes[passed[i]].object.size();
+    if (from != end) std::memmove(body.data() + end, body.data() + from, size);
+    end += size;
+  }
+  body.resize(end);
+  body += rest;
+  return std::move(body);
+}
+
 }  // namespace
 
 Result<ExtenderArgs> read_extender_args(std::string& body) {
@@ -234,34 +267,29 @@ Result<BindingArgs> read_binding_args(std::string_view body) {
 }
 
 std::string write_filter_result(const ExtenderArgs& args, const std::vector<std::size_t>& passed,
-                                const std::vector<placement::Excluded>& excluded) {
+                                const std::vector<placement::Excluded>& excluded,
+                                std::string&& body) {
+  // First what is behind the nodes: their names lie in them, and they may move.
+  std::string rest =
+      args.whole_nodes ? R"(]},"NodeNames":null,"FailedNodes":)" : R"(],"FailedNodes":)";
+  rest.reserve(256 + 96 * excluded.size());
+  write_failed(rest, args, excluded, false);
+  rest += R"(,"FailedAndUnresolvableNodes":)";
+  write_failed(rest, args, excluded, true);
+  rest += R"(,"Error":""})";
+  if (args.whole_nodes) return write_whole_nodes(args, passed, rest, std::move(body));
+
   std::string out;
-  std::size_t size = 128 + 96 * excluded.size();
-  for (const std::size_t at : passed) {
-    size += 4 + (args.whole_nodes ? args.nodes[at].object : args.nodes[at].name).size();
-  }
+  std::size_t size = 64 + rest.size();
+  for (const std::size_t at : passed) size += 3 + args.nodes[at].name.size();
   out.reserve(size);
-  if (args.whole_nodes) {
-    out += R"({"Nodes":{"metadata":{},"items":[)";
-    for (const std::size_t at : passed) {
-      if (out.back() != '[') out += ',';
-      out += args.nodes[at].object;
-    }
-    out += R"(]},"NodeNames":null)";
-  } else {
-    out += R"({"Nodes":null,"NodeNames":[)";
-    for (const std::size_t at : passed) {
-      out += out.back() == '[' ? "\"" : ",\"";
-      out += args.nodes[at].name;
-      out += '"';
-    }
-    out += ']';
+  out += R"({"Nodes":null,"NodeNames":[)";
+  for (const std::size_t at : passed) {
+    out += out.back() == '[' ? "\"" : ",\"";
+    out += args.nodes[at].name;
+    out += '"';
   }
-  out += R"(,"FailedNodes":)";
-  write_failed(out, args, excluded, false);
-  out += R"(,"FailedAndUnresolvableNodes":)";
-  write_failed(out, args, excluded, true);
-  out += R"(,"Error":""})";
+  out += rest;
   return out;
 }
 

@@ -47,8 +47,11 @@ Result<BindingArgs> read_binding_args(std::string_view body);
 
 // ExtenderFilterResult: the nodes of `args` at the positions `passed`, ascending, in the form they
 // came in, and the others with the reason. Unresolvable: no preemption would help.
+// `body` is the request's, which `args` points into. With whole nodes the answer is made of it
+// where it is, so that megabytes are not copied: `args` is not to be used afterwards.
 std::string write_filter_result(const ExtenderArgs& args, const std::vector<std::size_t>& passed,
-                                const std::vector<placement::Excluded>& excluded);
+                                const std::vector<placement::Excluded>& excluded,
+                                std::string&& body);
 // The same with an Error and nothing else.
 std::string write_filter_error(std::string_view sentence);
 

@@ -110,6 +110,34 @@ TEST_CASE("what a peer may not send is a fault") {
   }
 }
 
+TEST_CASE("a stated length is read straight into the body, and not a byte more") {
+  MessageReader reader{Kind::request, 1024, 1024};
+  CHECK(reader.body_room(8).empty());  // no header yet
+  std::string buffer = "POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\na";
+  CHECK_FALSE(reader.feed(buffer).has_value());
+  const auto read = [&](std::string_view text, std::size_t room) {
+    const std::span<char> into = reader.body_room(16);
+    REQUIRE(into.size() == room);
+    text.copy(into.data(), into.size());
+    CHECK_FALSE(reader.body_read(text.size()).has_value());
+  };
+  read("bc", 5);
+  read("", 3);
+  CHECK(reader.message().body == "abc");
+  buffer = "d";  // the other way, in between
+  CHECK_FALSE(reader.feed(buffer).has_value());
+  CHECK_FALSE(reader.done());
+  read("ef", 2);
+  CHECK(reader.done());
+  CHECK(reader.message().body == "abcdef");
+  CHECK(reader.body_room(8).empty());
+
+  MessageReader chunked{Kind::request, 1024, 1024};
+  buffer = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  CHECK_FALSE(chunked.feed(buffer).has_value());
+  CHECK(chunked.body_room(8).empty());
+}
+
 TEST_CASE("a chunk line without end does not fill the memory") {
   MessageReader reader{Kind::response, 128, std::nullopt};
   const std::string text =

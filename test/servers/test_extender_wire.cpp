@@ -13,10 +13,18 @@ const std::string kPod =
     R"({"metadata":{"name":"web-1","namespace":"shop","uid":"u-1"},"spec":{"containers":[)"
     R"({"name":"main","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}]},"status":{}})";
 
+std::string kept;  // what args point into
+
 Result<ExtenderArgs> read(std::string body) {
-  static std::string kept;  // what args point into
   kept = std::move(body);
   return read_extender_args(kept);
+}
+
+// Without the white space that an answer may begin with.
+std::string filter_result(const ExtenderArgs& args, const std::vector<std::size_t>& passed,
+                          const std::vector<placement::Excluded>& excluded = {}) {
+  const std::string answer = write_filter_result(args, passed, excluded, std::move(kept));
+  return answer.substr(answer.find_first_not_of(' '));
 }
 
 placement::Excluded left_out(std::size_t at, placement::Code code, std::string reason) {
@@ -33,13 +41,13 @@ TEST_CASE("extender wire: a request with names, and the answers to it") {
   CHECK_FALSE(args->whole_nodes);
   REQUIRE(args->nodes.size() == 3);
   CHECK(args->nodes[1].name == "b");
-  CHECK(write_filter_result(*args, {0, 2},
-                            {left_out(1, placement::Code::unschedulable, "it is \"slow\"")}) ==
+  CHECK(filter_result(*args, {0, 2},
+                      {left_out(1, placement::Code::unschedulable, "it is \"slow\"")}) ==
         R"({"Nodes":null,"NodeNames":["a","c"],"FailedNodes":{"b":"it is \"slow\""},)"
         R"("FailedAndUnresolvableNodes":{},"Error":""})");
-  CHECK(write_filter_result(*args, {1},
-                            {left_out(0, placement::Code::unresolvable, "off"),
-                             left_out(2, placement::Code::unresolvable, "off")}) ==
+  CHECK(filter_result(*args, {1},
+                      {left_out(0, placement::Code::unresolvable, "off"),
+                       left_out(2, placement::Code::unresolvable, "off")}) ==
         R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},)"
         R"("FailedAndUnresolvableNodes":{"a":"off","c":"off"},"Error":""})");
   CHECK(write_priorities(*args, {10, 0, 9}) ==
@@ -58,9 +66,45 @@ TEST_CASE("extender wire: whole nodes come back byte for byte") {
   CHECK(args->nodes[0].name == "a");
   CHECK(args->nodes[1].name == "b");
   CHECK(
-      write_filter_result(*args, {1}, {left_out(0, placement::Code::unschedulable, "no")}) ==
+      filter_result(*args, {1}, {left_out(0, placement::Code::unschedulable, "no")}) ==
       R"({"Nodes":{"metadata":{},"items":[)" + second +
           R"(]},"NodeNames":null,"FailedNodes":{"a":"no"},"FailedAndUnresolvableNodes":{},"Error":""})");
+}
+
+TEST_CASE("extender wire: whole nodes move together, wherever they lie in the request") {
+  const std::string pod = R"("Pod":)" + kPod;
+  const auto node = [](const std::string& name) {
+    return R"({"metadata":{"name":")" + name + R"(","labels":{"of":")" + name + "\"}}}";
+  };
+  const std::string list = R"("Nodes":{"metadata":{},"items":[)" + node("a") + " , " +
+                           node("longer") + ",\n" + node("c") + R"(]},"NodeNames":null)";
+  const std::string pod_first = "{" + pod + "," + list + "}",
+                    pod_last = "{" + list + "," + pod + "}";
+  const std::string short_head = R"({"Nodes":{"items":[)" + node("a") + "," + node("longer") + "," +
+                                 node("c") + "]}," + pod + "}";
+  struct Case {
+    std::vector<std::size_t> passed;
+    std::string nodes;
+  };
+  const std::vector<Case> cases = {
+      {{0, 1, 2}, node("a") + "," + node("longer") + "," + node("c")},
+      {{0, 2}, node("a") + "," + node("c")},
+      {{1, 2}, node("longer") + "," + node("c")},
+      {{2}, node("c")},
+      {{}, ""},
+  };
+  for (const std::string& body : {pod_first, pod_last, short_head}) {
+    for (const Case& c : cases) {
+      CAPTURE(body);
+      CAPTURE(c.nodes);
+      const auto args = read(body);
+      REQUIRE(args.has_value());
+      CHECK(
+          filter_result(*args, c.passed) ==
+          R"({"Nodes":{"metadata":{},"items":[)" + c.nodes +
+              R"(]},"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
+    }
+  }
 }
 
 TEST_CASE("extender wire: keys in any case, unknown keys, white space, an empty list") {

@@ -128,7 +128,7 @@ TEST_CASE("job request: what is wrong is told with its JSON path, all at once") 
   for (const Case& c : cases) {
     CAPTURE(c.body);
     const auto parsed = parse_job_request(c.body);
-    REQUIRE_FALSE(parsed);
+    REQUIRE_FALSE(parsed.has_value());
     CHECK(parsed.error().code == ErrorCode::invalid_argument);
     CHECK(parsed.error().message == c.says);
   }

@@ -32,12 +32,12 @@ TEST_CASE(
     text << std::ifstream(file).rdbuf();
     return text.str();
   };
-  REQUIRE(ScheduleLog(path).add(line("a")));
-  REQUIRE(ScheduleLog(path).add(line("b")));
+  REQUIRE(ScheduleLog(path).add(line("a")).has_value());
+  REQUIRE(ScheduleLog(path).add(line("b")).has_value());
   CHECK(read(path) ==
         std::string(kScheduleHeader) + schedule_line(line("a")) + schedule_line(line("b")));
   std::filesystem::resize_file(path, static_cast<std::uintmax_t>(ScheduleLog::kMostBytes) + 1);
-  REQUIRE(ScheduleLog(path).add(line("c")));
+  REQUIRE(ScheduleLog(path).add(line("c")).has_value());
   CHECK(read(path) == std::string(kScheduleHeader) + schedule_line(line("c")));
   CHECK(std::filesystem::exists(path + ".1"));
 }
@@ -45,6 +45,6 @@ TEST_CASE(
 TEST_CASE("schedule log: a folder that is not there is told") {
   ScheduleLog log("/nowhere/at/all.csv");
   const auto done = log.add(line("a"));
-  REQUIRE_FALSE(done);
+  REQUIRE_FALSE(done.has_value());
   CHECK(done.error().message.starts_with("/nowhere/at/all.csv: cannot be opened"));
 }
