@@ -21,6 +21,10 @@ bool may_stand_in_query(std::string_view zone) {
   });
 }
 
+std::vector<std::string> zone_labels() {
+  return {"kwatt_zone", "zone", "region"};
+}
+
 class CarbonPrometheus final : public CarbonSource {
  public:
   CarbonPrometheus(boost::asio::any_io_executor executor, std::string name, PrometheusServer server,
@@ -42,9 +46,7 @@ class CarbonPrometheus final : public CarbonSource {
       query.replace(at, kZone.size(), zone);
       at += zone.size();
     }
-    // Apart: GCC 12 mishandles an initializer list within an expression that holds a co_await.
-    std::vector<std::string> wanted{"kwatt_zone", "zone", "region"};
-    auto series = co_await client_.query(std::move(query), std::move(wanted));
+    auto series = co_await client_.query(std::move(query), zone_labels());
     if (!series) co_return series.error().with_context(name_);
     co_return value_of(*series, zone, now);
   }
