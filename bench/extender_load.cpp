@@ -119,12 +119,12 @@ class Caller {
 
   // The body of the answer; it lives until the next call.
   std::string_view post(std::string_view path, std::string_view body) {
-    const std::string head = fmt::format(
+    const std::string request_head = fmt::format(
         "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         "Content-Length: {}\r\n\r\n",
         path, body.size());
     // Header and body leave together, and the body is not copied for that.
-    iovec parts[] = {{const_cast<char*>(head.data()), head.size()},
+    iovec parts[] = {{const_cast<char*>(request_head.data()), request_head.size()},
                      {const_cast<char*>(body.data()), body.size()}};
     msghdr message{};
     message.msg_iov = parts;

@@ -31,10 +31,27 @@ BENCHES = {
     "store": (store.measure, "5,000 nodes and 50,000 pods in memory, beside client-go's informers"),
     "build": (full_build.measure, "a full build from nothing, without ccache"),
 }
+# What CMake has to build for each; "build" builds everything itself.
+PROGRAMS = {
+    "planner": ["bench_planner"],
+    "history": ["bench_history"],
+    "placement": ["bench_placement"],
+    "estimator": ["bench_estimator"],
+    "extender": ["bench_extender", "kwatt-controller"],
+    "sim": ["bench_sim_consolidation", "bench_sim_inflation", "bench_sim_flow", "bench_sim_carbon",
+            "bench_sim_forecast", "bench_sim_jobs"],
+    "demo": ["kwatt-controller", "kwatt-agent"],
+    "agent": ["kwatt-controller", "kwatt-agent"],
+    "store": ["bench_store_load"],
+    "build": [],
+}
 
 
 def main():
     options = parse()
+    if options.programs:
+        print(*sorted({name for bench in options.names or BENCHES for name in PROGRAMS[bench]}))
+        return 0
     found, broken = [], {}
     for name in options.names or BENCHES:
         started = time.monotonic()
@@ -67,6 +84,7 @@ def parse():
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     parser.add_argument("--scale", type=scale, default=1.0, metavar="FACTOR",
                         help="size of store's cluster, 0.01 to 1; below 1 its targets do not apply")
+    parser.add_argument("--programs", action="store_true", help="only print what has to be built for that")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHES]
     if unknown:

@@ -102,11 +102,18 @@ std::string_view describe(Fault fault) {
 struct MessageReader::Impl {
   Message message;
   std::size_t header_bytes;
-  std::size_t read_before = 0;  // of the body, when room behind it was given out
+  // Of the body, while room behind it was given out. What is left of the room stays for the next
+  // read: making room writes zeros, and sockets seldom fill all of it.
+  std::optional<std::size_t> filled;
   std::optional<Parser<true>> request;
   std::optional<Parser<false>> response;
 
   explicit Impl(std::size_t bytes) : header_bytes(bytes) {}
+
+  void give_back_room() {
+    if (filled) message.body.resize(*filled);
+    filled.reset();
+  }
 
   template <class F>
   decltype(auto) with_parser(F&& f) {
@@ -140,6 +147,7 @@ MessageReader& MessageReader::operator=(MessageReader&&) noexcept = default;
 std::optional<Fault> MessageReader::feed(std::string& buffer) {
   return impl_->with_parser([&](auto& parser) -> std::optional<Fault> {
     if (buffer.empty() || parser.is_done()) return std::nullopt;
+    impl_->give_back_room();
     error_code ec;
     const std::size_t used = parser.put(boost::asio::buffer(buffer), ec);
     buffer.erase(0, used);
@@ -156,22 +164,22 @@ std::span<char> MessageReader::body_room(std::size_t most) {
     const auto lacks = parser.content_length_remaining();
     if (!lacks) return {};
     std::string& body = impl_->message.body;
-    impl_->read_before = body.size();
+    if (!impl_->filled) impl_->filled = body.size();
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(*lacks, most));
-    body.resize(body.size() + size);
-    return {body.data() + impl_->read_before, size};
+    if (body.size() < *impl_->filled + size) body.resize(*impl_->filled + size);
+    return {body.data() + *impl_->filled, size};
   });
 }
 
 std::optional<Fault> MessageReader::body_read(std::size_t count) {
   return impl_->with_parser([&](auto& parser) -> std::optional<Fault> {
-    std::string& body = impl_->message.body;
-    body.resize(impl_->read_before + count);
-    if (count == 0) return std::nullopt;
+    if (count == 0 || !impl_->filled) return std::nullopt;
     error_code ec;
     parser.body_is_in_place(true);
-    parser.put(boost::asio::buffer(body.data() + impl_->read_before, count), ec);
+    parser.put(boost::asio::buffer(impl_->message.body.data() + *impl_->filled, count), ec);
     parser.body_is_in_place(false);
+    *impl_->filled += count;
+    if (parser.is_done()) impl_->give_back_room();
     if (ec && ec != http::error::need_more) return to_fault(ec);
     return std::nullopt;
   });

@@ -41,9 +41,10 @@ class MessageReader {
   // offered again with more behind it, or the beginning of the next message.
   std::optional<Fault> feed(std::string& buffer);
   // A large body need not go through a buffer: room for at most `most` of the bytes that it still
-  // lacks, at its end, until any other call. Empty: what comes next must go through feed().
+  // lacks, behind those that were read, until any other call. Empty: what comes next must go
+  // through feed(). Until done() the body may be longer than what was read.
   std::span<char> body_room(std::size_t most);
-  // So many bytes were read into the room; 0 gives it back.
+  // So many bytes were read into the room.
   std::optional<Fault> body_read(std::size_t count);
   // The peer closed its side in an orderly way.
   std::optional<Fault> end();

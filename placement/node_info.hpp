@@ -45,31 +45,33 @@ struct NodeThermal {
   std::optional<Millicelsius> ambient_limit, cpu_limit;
 };
 
-struct NodeInfo {
+// What several plugins look at of every node comes first, in two lines of the cache: thousands of
+// nodes are gone through several times for one pod.
+struct alignas(64) NodeInfo {
   std::string name;
-  std::shared_ptr<const api::Node> node;  // never null
-  // Taints and cordon as they count; of a node that is not awake, as they will be once it is.
-  // Points into `node`.
-  NodeFace face;
-  api::Resources allocatable;
-  api::Resources requested;  // by the pods that count here, reservations among them; pods: how many
-
   bool awake = true;       // false: off or on its way; it must be woken first
   bool leaving = false;    // drained, powered off or held off: it takes no pods
   bool slow = false;       // kwatt.dev/frequency=low
   bool capped = false;     // kwatt.dev/capped=true
   bool idle_pool = false;  // kept as the last resort: kwatt.dev/pool=idle, or a candidate to go off
+  std::vector<Reservation> reserved;
+  NodeThermal thermal;
 
+  api::Resources allocatable;
+  api::Resources requested;  // by the pods that count here, reservations among them; pods: how many
   models::PowerModel model;  // whole curve with boot cost
   Millicores cores;          // what 100 % of the curve's load is; 0: allocatable.cpu
   Permille load;             // now; pods that were placed after it was measured are in it too
   LoadSource load_source = LoadSource::requested;
   std::shared_ptr<const PredictedWatts> predicted;  // null: the curve answers
 
-  NodeThermal thermal;
   std::optional<std::int64_t> grams_per_kwh;  // CO2 of the node's electricity
   std::optional<std::int64_t> ops_per_joule;  // at full load, as its owner measured it
-  std::vector<Reservation> reserved;
+
+  std::shared_ptr<const api::Node> node;  // never null
+  // Taints and cordon as they count; of a node that is not awake, as they will be once it is.
+  // Points into `node`.
+  NodeFace face;
 
   Millicores full_load() const { return cores.count() > 0 ? cores : allocatable.cpu; }
 };

@@ -3,6 +3,7 @@
 // table out of the last one and shares what did not change; any number of threads read.
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ class NodeTable {
 
   // nullptr: no such node.
   const NodeInfo* find(std::string_view name) const;
+  // The same for many names at once, several times as quick: found[i] belongs to names[i], and both
+  // have the same size.
+  void find(std::span<const std::string_view> names, std::span<const NodeInfo*> found) const;
   // The position in nodes(); size() if there is none of that name.
   std::size_t position(std::string_view name) const;
   const std::vector<Pointer>& nodes() const { return nodes_; }
@@ -41,6 +45,8 @@ class NodeTable {
     std::vector<Slot> slots;
     std::string names;
   };
+
+  std::size_t position(std::string_view name, std::uint32_t hash) const;
 
   std::vector<Pointer> nodes_;
   std::shared_ptr<const Index> index_;  // shared as long as no node comes or goes

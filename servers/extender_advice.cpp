@@ -21,18 +21,23 @@ const std::vector<std::int64_t>* increases(const placement::Scores& details) {
 }  // namespace
 
 Offer look_up(const ExtenderArgs& args, const placement::NodeTable& table) {
+  std::vector<std::string_view> names;
+  names.reserve(args.nodes.size());
+  for (const OfferedNode& node : args.nodes) names.push_back(node.name);
   Offer offer;
-  offer.known.reserve(args.nodes.size());
-  offer.position.reserve(args.nodes.size());
-  for (std::size_t i = 0; i < args.nodes.size(); ++i) {
-    const placement::NodeInfo* node = table.find(args.nodes[i].name);
-    if (node == nullptr) {
+  offer.known.resize(names.size());
+  table.find(names, offer.known);
+  offer.position.reserve(names.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (offer.known[i] == nullptr) {
       offer.unknown.push_back(i);
     } else {
-      offer.known.push_back(node);
+      offer.known[kept++] = offer.known[i];
       offer.position.push_back(i);
     }
   }
+  offer.known.resize(kept);
   return offer;
 }
 

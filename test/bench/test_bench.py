@@ -1,6 +1,8 @@
 """What ./dev bench prints and answers, without measuring anything."""
 import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -105,7 +107,7 @@ def test_an_unknown_name_lists_the_known_ones(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         run.main()
     assert refused.value.code == 2
-    names = "planner, history, placement, estimator, extender, demo, agent, store, build"
+    names = "planner, history, placement, estimator, extender, sim, demo, agent, store, build"
     assert f"unknown name 'speed'; one of: {names}" in capsys.readouterr().err
 
 
@@ -123,3 +125,19 @@ def test_the_estimator_is_judged_by_rate_and_latency(rate, p99, missed):
 def test_the_exact_estimate_is_judged_by_its_median():
     assert estimator.exact_figure({"median_seconds": 0.019, "worst_seconds": 0.3}).met
     assert not estimator.exact_figure({"median_seconds": 0.021, "worst_seconds": 0.3}).met
+
+
+def test_every_program_that_is_measured_is_built_for_it():
+    assert run.PROGRAMS.keys() == run.BENCHES.keys()
+    root = Path(run.__file__).parent
+    used = {name for path in root.glob("*.py") for name in re.findall(r'program\("([\w-]+)"\)', path.read_text())}
+    built = {name for names in run.PROGRAMS.values() for name in names}
+    assert used <= built
+    known = set(re.findall(r"kwatt_program\((\w+)", (root / "CMakeLists.txt").read_text()))
+    assert known == {name for name in built if name.startswith("bench_")}
+
+
+def test_a_bench_says_what_has_to_be_built(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["run.py", "--programs", "extender", "estimator"])
+    assert run.main() == 0
+    assert capsys.readouterr().out == "bench_estimator bench_extender kwatt-controller\n"
