@@ -96,7 +96,7 @@ JobQueueService::JobQueueService(std::unique_ptr<Impl> impl) : impl_(std::move(i
 JobQueueService::~JobQueueService() = default;
 
 Result<std::unique_ptr<JobQueueService>> JobQueueService::make(
-    boost::asio::any_io_executor executor, const Options& options,
+    const boost::asio::any_io_executor& executor, const Options& options,
     JobQueueDependencies dependencies) {
   auto sources = sources_of(executor, options);
   if (!sources) return sources.error();

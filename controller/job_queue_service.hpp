@@ -24,7 +24,7 @@ struct JobQueueDependencies {
 class JobQueueService {
  public:
   // Errors: what is wrong with --carbon-sources: io, parse, forbidden, invalid_argument.
-  static Result<std::unique_ptr<JobQueueService>> make(boost::asio::any_io_executor executor,
+  static Result<std::unique_ptr<JobQueueService>> make(const boost::asio::any_io_executor& executor,
                                                        const Options& options,
                                                        JobQueueDependencies dependencies);
   ~JobQueueService();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
@@ -191,7 +192,7 @@ std::string decision_json(const std::vector<Decided>& decided) {
     for (const std::string& node : one.nodes) out.text(node);
     out.end_list();
     if (one.verdict.grams_per_kwh >= 0) {
-      out.key("gramsPerKWh").integer(static_cast<std::int64_t>(one.verdict.grams_per_kwh + 0.5));
+      out.key("gramsPerKWh").integer(std::llround(one.verdict.grams_per_kwh));
     }
     out.end();
   }

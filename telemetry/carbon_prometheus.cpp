@@ -94,7 +94,7 @@ class CarbonPrometheus final : public CarbonSource {
 
 std::unique_ptr<CarbonSource> make_carbon_prometheus(boost::asio::any_io_executor executor,
                                                      std::string name, PrometheusServer server,
-                                                     std::string query, std::string unit) {
+                                                     std::string query, const std::string& unit) {
   return std::make_unique<CarbonPrometheus>(std::move(executor), std::move(name), std::move(server),
                                             std::move(query), grams_in(unit).value_or(1));
 }

@@ -39,7 +39,7 @@ std::unique_ptr<CarbonSource> make_carbon_file(std::string name, CarbonFile file
 // label kwatt_zone, zone or region names it.
 std::unique_ptr<CarbonSource> make_carbon_prometheus(boost::asio::any_io_executor executor,
                                                      std::string name, PrometheusServer server,
-                                                     std::string query, std::string unit);
+                                                     std::string query, const std::string& unit);
 
 // {zone}, {from} and {to} in the URL are replaced: the zone percent-encoded, times such as
 // 2026-11-20T21:00Z, of which `from` is `history` back.

@@ -223,7 +223,8 @@ class Gate {
     }
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       BitSet allowed = 0;
-      for (const auto& [sees, number] : classes) {
+      for (const auto& [shapes_seen, number] : classes) {
+        const std::vector<bool>& sees = shapes_seen;  // clang 14 captures no structured binding
         const bool all = std::all_of(shapes_of[i].begin(), shapes_of[i].end(),
                                      [&](std::size_t shape) { return sees[shape]; });
         if (all && number < kBits) allowed |= BitSet{1} << number;
