@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """./dev bench: measures what kwatt promises and prints each figure beside its target.
 
     ./dev bench                 everything, about an hour on 2 cores

@@ -1,6 +1,7 @@
 """What ./dev bench prints and answers, without measuring anything."""
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -141,3 +142,10 @@ def test_a_bench_says_what_has_to_be_built(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["run.py", "--programs", "extender", "estimator"])
     assert run.main() == 0
     assert capsys.readouterr().out == "bench_estimator bench_extender kwatt-controller\n"
+
+
+def test_the_command_of_the_readme_starts():
+    told = subprocess.run(["./dev", "bench", "--help"], cwd=Path(run.__file__).parent.parent, capture_output=True,
+                          text=True, timeout=60)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert all(f"  {name}" in told.stdout for name in run.BENCHES)
