@@ -63,24 +63,39 @@ Cluster::Cluster(std::vector<NodeSpec> nodes) : nodes_(std::move(nodes)) {
       curve[k] = static_cast<double>(node.power.curve.points[std::min<std::size_t>(k, 10)].count());
     }
     const auto [at, added] = seen.emplace(curve, static_cast<std::uint32_t>(curves_.size()));
-    if (added) curves_.push_back(curve);
+    if (added) {
+      curves_.push_back(curve);
+      std::array<double, 11>& ahead = flattest_.emplace_back();
+      // Full load has nothing ahead: what is asked there does not fit.
+      for (std::size_t k = 10; k-- > 0;) {
+        const double step = curve[k + 1] - curve[k];
+        ahead[k] = k == 9 ? step : std::min(step, ahead[k + 1]);
+      }
+      ahead[10] = ahead[9];
+    }
     curve_.push_back(at->second);
     largest_.cpu = std::max(largest_.cpu, node.capacity.cpu);
     largest_.memory = std::max(largest_.memory, node.capacity.memory);
     largest_.gpu_milli = std::max(largest_.gpu_milli, node.capacity.gpu_milli);
     open_.push_back(node.state == NodeState::unavailable ? 0 : 1);
+    off_.push_back(node.state == NodeState::off ? 1 : 0);
     zone_.push_back(static_cast<std::uint8_t>(node.zone));
     gpu_model_.push_back(static_cast<std::uint8_t>(node.gpu_model));
     nodes_cpu_.push_back(node.capacity.cpu.count());
     steps_per_milli_.push_back(10.0 / static_cast<double>(node.capacity.cpu.count()));
     draw_.push_back(curve[0]);
+    slope_.push_back(flattest_[at->second][0] * steps_per_milli_.back());
+    wake_.push_back(0);
     free_cpu_.push_back(node.capacity.cpu.count());
     free_memory_.push_back(node.capacity.memory.count());
     free_gpu_.insert(free_gpu_.end(), static_cast<std::size_t>(node.capacity.gpu_milli / kWholeGpu),
                      static_cast<std::int32_t>(kWholeGpu));
     gpu_at_.push_back(free_gpu_.size());
   }
-  for (NodeIndex i = 0; i < n; ++i) update_gpus(i);
+  for (NodeIndex i = 0; i < n; ++i) {
+    update_gpus(i);
+    update_wake(i);
+  }
   blocks_.resize((n + kBlock - 1) / kBlock);
   for (std::size_t block = 0; block < blocks_.size(); ++block) update_block(block);
 }
@@ -173,10 +188,24 @@ void Cluster::set_state(NodeIndex i, NodeState state, TimePoint ready) {
   nodes_[i].state = state;
   nodes_[i].ready = ready;
   open_[i] = state == NodeState::unavailable ? 0 : 1;
+  off_[i] = state == NodeState::off ? 1 : 0;
+  update_wake(i);
   if (was == (state == NodeState::unavailable)) return;
   update_block(i / kBlock);
   changed_.note(i);
   if (was) freed_.note(i);
+}
+
+void Cluster::update_draw(NodeIndex i) {
+  draw_[i] = draw_with(i, 0);
+  const double x = static_cast<double>(nodes_cpu_[i] - free_cpu_[i]) * steps_per_milli_[i];
+  const auto k = static_cast<std::size_t>(std::clamp(x, 0.0, 10.0));
+  slope_[i] = flattest_[curve_[i]][k] * steps_per_milli_[i];
+}
+
+void Cluster::update_wake(NodeIndex i) {
+  const models::PowerModel& power = nodes_[i].power;
+  wake_[i] = off(i) ? static_cast<double>((power.curve.idle() - power.standby).count()) : 0;
 }
 
 void Cluster::update_gpus(NodeIndex i) {

@@ -62,6 +62,7 @@ class Cluster {
   std::size_t size() const { return nodes_.size(); }
   const Request& largest() const { return largest_; }  // the most of each amount on any node
   const NodeSpec& node(NodeIndex i) const { return nodes_[i]; }  // state: as set_state() left it
+  bool off(NodeIndex i) const { return off_[i] != 0; }           // its state, without the rest
   Request free(NodeIndex i) const;                               // gpu_milli: sum over all GPUs
   std::int64_t free_cpu(NodeIndex i) const { return free_cpu_[i]; }        // millicores
   std::int64_t free_memory(NodeIndex i) const { return free_memory_[i]; }  // bytes
@@ -73,6 +74,11 @@ class Cluster {
   double draw(NodeIndex i) const { return draw_[i]; }
   double draw_with(NodeIndex i, std::int64_t millicores) const {
     return curve_at(i, nodes_cpu_[i] - free_cpu_[i] + millicores);
+  }
+  // No more than what so many millicores more cost: from the flattest part of the curve that is
+  // ahead, and, if it is off, its idle power. Cheap, to pass over a node at a glance. Milliwatts.
+  double increase_at_least(NodeIndex i, std::int64_t millicores) const {
+    return wake_[i] + slope_[i] * static_cast<double>(millicores);
   }
   double free_share(NodeIndex i) const {  // of its CPU, 0..1
     return static_cast<double>(free_cpu_[i]) * steps_per_milli_[i] / 10;
@@ -111,7 +117,13 @@ class Cluster {
   // before it come last.
   template <class Visit>
   void each_fitting(const Request& request, BitSet zones, BitSet gpu_models, Visit&& visit,
-                    NodeIndex from = 0) const;
+                    NodeIndex from = 0) const {
+    each_fitting(request, zones, gpu_models, visit, from, [](NodeIndex) { return true; });
+  }
+  // Only those that `wanted(NodeIndex)` is true of; it is asked first.
+  template <class Visit, class Wanted>
+  void each_fitting(const Request& request, BitSet zones, BitSet gpu_models, Visit&& visit,
+                    NodeIndex from, Wanted&& wanted) const;
 
   // Nodes on which room came free (finish() or set_state()) since `mark`, a former value of
   // freed_mark(); nullopt: too many to list, look at all.
@@ -159,7 +171,8 @@ class Cluster {
     const std::array<double, 12>& points = curves_[curve_[i]];  // the last one twice
     return points[k] + (points[k + 1] - points[k]) * (std::min(x, 10.0) - static_cast<double>(k));
   }
-  void update_draw(NodeIndex i) { draw_[i] = draw_with(i, 0); }
+  void update_draw(NodeIndex i);
+  void update_wake(NodeIndex i);
   void take_back(NodeIndex i, const Request& request, GpuSet gpus);
   void update_gpus(NodeIndex i);
   void widen_block(NodeIndex i);
@@ -167,10 +180,12 @@ class Cluster {
 
   std::vector<NodeSpec> nodes_;
   Request largest_;
-  std::vector<std::uint8_t> open_, zone_, gpu_model_;  // what every look at a node needs
-  std::vector<std::array<double, 12>> curves_;         // different ones, in milliwatts
-  std::vector<std::uint32_t> curve_;                   // by node
-  std::vector<double> steps_per_milli_, draw_;
+  std::vector<std::uint8_t> open_, off_, zone_, gpu_model_;  // what every look at a node needs
+  // Of each curve, from each of its points on: the flattest part ahead, in milliwatts a step.
+  std::vector<std::array<double, 11>> flattest_;
+  std::vector<std::array<double, 12>> curves_;  // different ones, in milliwatts
+  std::vector<std::uint32_t> curve_;            // by node
+  std::vector<double> steps_per_milli_, draw_, slope_, wake_;
   std::vector<std::int64_t> nodes_cpu_, free_cpu_, free_memory_, running_;
   std::vector<std::size_t>
       gpu_at_;  // by node: where its GPUs begin in free_gpu_; one more at the end
@@ -179,16 +194,19 @@ class Cluster {
   Recent freed_{64}, changed_{2048};
 };
 
-template <class Visit>
+template <class Visit, class Wanted>
 void Cluster::each_fitting(const Request& request, BitSet zones, BitSet gpu_models, Visit&& visit,
-                           NodeIndex from) const {
+                           NodeIndex from, Wanted&& wanted) const {
   const auto range = [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last;) {
       const std::size_t end = std::min(last, (i / kBlock + 1) * kBlock);
       if (block_may_fit(i / kBlock, request)) {
         for (; i < end; ++i) {
           const NodeIndex node = static_cast<NodeIndex>(i);
-          if (fits(node, request) && allowed(node, zones, gpu_models) && !visit(node)) return false;
+          if (wanted(node) && fits(node, request) && allowed(node, zones, gpu_models) &&
+              !visit(node)) {
+            return false;
+          }
         }
       }
       i = end;

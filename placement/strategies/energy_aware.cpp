@@ -4,6 +4,8 @@
 // "Energy-aware resource allocation heuristics for efficient management of data centers for Cloud
 // computing", FGCS 28(5), 2012; what it adds is the curve between idle and full, and that waking
 // costs.
+#include <limits>
+
 #include "placement/strategies/all.hpp"
 #include "placement/strategies/energy.hpp"
 #include "placement/strategies/one_by_one.hpp"
@@ -18,9 +20,21 @@ class EnergyAware : public OneByOne {
 
  protected:
   std::optional<NodeIndex> best(const Job& job, const Batch&, const Cluster& cluster) override {
-    return least(job, cluster, [&](NodeIndex i) {
-      return increase(cluster, i, job.request.cpu.count(), boot_over_);
-    });
+    // A nanowatt is no difference: of nodes that cost the same the first one is taken, however the
+    // last digits were rounded.
+    constexpr double kSame = 1e-6;
+    const std::int64_t cpu = job.request.cpu.count();
+    std::optional<NodeIndex> best;
+    double below = std::numeric_limits<double>::infinity();  // what a better one costs at most
+    cluster.each_fitting(
+        job.request, job.zones, job.gpu_models,
+        [&](NodeIndex i) {
+          const double value = increase(cluster, i, cpu, boot_over_);
+          if (value < below) best = i, below = value - kSame;
+          return true;
+        },
+        0, [&](NodeIndex i) { return cluster.increase_at_least(i, cpu) < below; });
+    return best;
   }
 
  private:
