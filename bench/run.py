@@ -34,7 +34,7 @@ BENCHES = {
 PROGRAMS = {
     "planner": ["bench_planner"],
     "history": ["bench_history"],
-    "placement": ["bench_placement"],
+    "placement": ["bench_placement", "placement_probe"],
     "estimator": ["bench_estimator"],
     "extender": ["bench_extender", "kwatt-controller"],
     "sim": ["bench_sim_consolidation", "bench_sim_inflation", "bench_sim_flow", "bench_sim_carbon",
