@@ -82,9 +82,13 @@ def test_after_its_delay_a_job_passes_the_gate_whatever_room_there_is(room):
 
 def test_a_gang_starts_as_one(room):
     room.queue("gang")
+    room.job("gang", "before", 4)
+    assert room.runs("before") == {"gang-0"}
     room.job("gang", "mpi", 2, members=3, gang_size=3)
-    room.waits("mpi", "GangIncomplete")
+    room.waits("mpi", "NeverFits")  # not even on the empty node: three members of 2 CPUs have 4
     room.ground.add_machine("gang-1", cpu=4, bmc=None, labels={"queue": "gang"})
+    room.waits("mpi", "GangIncomplete")  # two would fit
+    room.end("before")
     assert room.runs("mpi") == {"gang-0", "gang-1"}
     room.end("mpi")
 
@@ -119,13 +123,10 @@ def test_a_policy_that_only_recommends_releases_nothing_and_dispatch_releases_al
 def test_a_posted_job_becomes_a_job_that_runs(room):
     room.queue("posted")
     room.api.create(objects.service_account("submitter"))
-    room.api.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-                     "metadata": {"name": "submitter", "namespace": "default"},
-                     "rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]}]})
-    room.api.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-                     "metadata": {"name": "submitter", "namespace": "default"},
-                     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "submitter"},
-                     "subjects": [{"kind": "ServiceAccount", "name": "submitter", "namespace": "default"}]})
+    kubectl = room.ground.bed.kubectl
+    kubectl("create", "role", "submitter", "-n", "default", "--verb=create", "--resource=jobs.batch")
+    kubectl("create", "rolebinding", "submitter", "-n", "default", "--role=submitter",
+            "--serviceaccount=default:submitter")
     token = room.token("submitter", "default")
     job = {"name": "render", "queue": "posted", "image": "example.invalid/render:1", "cpu": "2", "members": 2,
            "expectedDuration": "1h"}
