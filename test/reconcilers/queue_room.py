@@ -81,8 +81,14 @@ class Room:
             assert scheduled(pod) == "SchedulingGated" and "nodeName" not in pod["spec"], pod
 
     def runs(self, job, seconds=20):
-        self.wait(lambda: all(pod["status"]["phase"] in ("Running", "Succeeded") for pod in self.pods(job)), seconds,
-                  f"{job} to run", lambda: self.pods(job))
+        """The nodes of its pods, as soon as all of them have begun."""
+        members = self.api.get("Job", job, "default")["spec"]["parallelism"]
+
+        def begun():
+            pods = self.pods(job)
+            return len(pods) == members and all(pod["status"]["phase"] in ("Running", "Succeeded") for pod in pods)
+
+        self.wait(begun, seconds, f"{job} to run", lambda: self.pods(job))
         return {pod["spec"]["nodeName"] for pod in self.pods(job)}
 
     def end(self, *jobs):
