@@ -14,7 +14,10 @@ namespace {
 bool usual(const api::Condition& condition) {
   if (condition.type == "Halted" || condition.type == "Conflict")
     return condition.status == "False";
-  if (condition.type == "CarbonDataAvailable") return condition.status != "False";
+  // Who asked for it wants to know what it is.
+  if (condition.type == "CarbonDataAvailable") {
+    return condition.reason == "NotAsked" || condition.reason == "NotAccepted";
+  }
   return condition.status == "True";
 }
 

@@ -5,92 +5,22 @@
 #include <filesystem>
 #include <fstream>
 
-#include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
-#include "api/status.hpp"
 #include "cli/output.hpp"
 #include "cli/read.hpp"
 #include "kube/path.hpp"
-#include "kube/status_error.hpp"
 
 namespace kwatt::cli {
 namespace {
 
-namespace asio = boost::asio;
 using telemetry::HistoryAnswer;
 using telemetry::HistoryKind;
 
-constexpr const char* kReader = "kwatt-history-reader";
-constexpr const char* kService = "kwatt-controller";
-constexpr std::int64_t kTokenSeconds = 600;  // the shortest the API server gives
-
-// The token of a TokenRequest that was granted.
-Result<std::string> token_in(const std::string& json) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (document.IsObject() && document.HasMember("status") && document["status"].IsObject()) {
-    const auto token = document["status"].FindMember("token");
-    if (token != document["status"].MemberEnd() && token->value.IsString()) {
-      return std::string(token->value.GetString(), token->value.GetStringLength());
-    }
-  }
-  return fail(ErrorCode::parse, "the API server's TokenRequest has no token");
-}
-
-// A short-lived token of the ServiceAccount that may read the history. Our own token would not do:
-// it is the API server's, and must not be shown to anybody else.
-kube::Task<Result<std::string>> reader_token(Session& session, std::string namespace_name) {
-  const kube::Resource resource{"", "v1", fmt::format("serviceaccounts/{}/token", kReader), true};
-  std::string body =
-      fmt::format(R"({{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest",)"
-                  R"("spec":{{"audiences":["kwatt"],"expirationSeconds":{}}}}})",
-                  kTokenSeconds);
-  auto answer = co_await session.client.create(resource, namespace_name, std::move(body));
-  if (answer) co_return token_in(*answer);
-  Error error = answer.error();
-  if (error.code == ErrorCode::not_found) {
-    co_return error.with_context(
-        fmt::format("there is no ServiceAccount {} in namespace {}: apply "
-                    "manifests/history-rbac.yaml there, or say --namespace",
-                    kReader, namespace_name));
-  }
-  if (error.code == ErrorCode::forbidden) {
-    co_return error.with_context(
-        fmt::format("you may not read the history: the Role kwatt-history-user in namespace {} "
-                    "gives the right to it",
-                    namespace_name));
-  }
-  co_return error;
-}
-
-Result<net::TlsConfig> tls_of(const std::string& ca_file) {
-  net::TlsConfig tls;
-  if (ca_file.empty()) return tls;
-  std::ifstream file(ca_file, std::ios::binary);
-  tls.ca_pem.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file || tls.ca_pem.empty()) return fail(ErrorCode::io, "cannot read --ca " + ca_file);
-  return tls;
-}
-
-kube::Task<Result<net::Response>> ask_directly(HistoryOptions options, std::string target,
-                                               std::string token) {
-  auto url = net::parse_url(options.controller);
-  if (!url) co_return url.error().with_context("--controller");
-  if (!url->origin.tls) {
-    co_return fail(ErrorCode::invalid_argument, "--controller must be https: a token is sent");
-  }
-  auto tls = tls_of(options.ca_file);
-  if (!tls) co_return tls.error();
-  // Apart: GCC 12 copies the strings of a lambda bit by bit where its expression holds a co_await.
-  const auto executor = co_await asio::this_coro::executor;
-  net::Client client(executor, url->origin, [config = *tls] { return config; });
-  net::Request request("GET", target);
-  request.headers.set("Authorization", "Bearer " + token);
-  net::Limits limits;
-  limits.body_bytes = std::size_t{32} << 20;
-  co_return co_await client.send(std::move(request), limits);
+const ControllerRight& right() {
+  static const ControllerRight value{"kwatt-history-reader", "kwatt-history-user",
+                                     "manifests/history-rbac.yaml", "read the history"};
+  return value;
 }
 
 // Under a name of its own, and there only when it is whole.
@@ -114,18 +44,13 @@ Result<std::string> save(const std::string& folder, const std::string& name,
 kube::Task<Result<int>> history(Session& session, HistoryOptions options) {
   auto target = history_target(options);
   if (!target) co_return target.error();
-  auto token = co_await reader_token(session, options.namespace_name);
-  if (!token) co_return token.error();
-  Result<net::Response> response = net::Response();
-  if (options.controller.empty()) {
-    net::Headers headers;
-    headers.set("Kwatt-Authorization", "Bearer " + *token);
-    response = co_await session.fetch(proxy_path(options.namespace_name, *target), headers);
-  } else {
-    response = co_await ask_directly(options, *target, *token);
-  }
+  auto response =
+      co_await call_controller(session, options.place, right(), net::Request("GET", *target));
   if (!response) co_return response.error().with_context("the history was not read");
-  if (response->status != 200) co_return history_refusal(*response, options);
+  if (response->status != 200) {
+    co_return controller_refusal(*response, options.place, right(),
+                                 "the controller keeps no history: start it with --history-file");
+  }
   auto answer = telemetry::parse_history_json(response->body);
   if (!answer) co_return answer.error();
   if (answer->truncated) {
@@ -232,38 +157,6 @@ Result<std::string> history_target(const HistoryOptions& options) {
   return target;
 }
 
-std::string proxy_path(const std::string& namespace_name, const std::string& target) {
-  return fmt::format("/api/v1/namespaces/{}/services/https:{}:ingest/proxy{}",
-                     kube::percent_encode(namespace_name), kService, target);
-}
-
-Error history_refusal(const net::Response& response, const HistoryOptions& options) {
-  const api::Status status =
-      kube::status_of_response(response.status, response.headers.get("Retry-After"), response.body);
-  // The controller answers in plain text, the API server with a Status that has a reason.
-  if (status.reason.empty()) {
-    Error error = kube::to_error(status, "the controller refused");
-    if (response.status == 404) {
-      error.message = "the controller keeps no history: start it with --history-file";
-      error.server_text.clear();
-    }
-    return error;
-  }
-  Error error = kube::to_error(status, "the way to the controller through the API server");
-  if (error.code == ErrorCode::not_found) {
-    error.message = fmt::format(
-        "there is no Service {} with a port \"ingest\" in namespace {}; --controller "
-        "asks without it",
-        kService, options.namespace_name);
-  } else if (error.code == ErrorCode::forbidden) {
-    error.message = fmt::format(
-        "you may not use the proxy to Service {}: the Role kwatt-history-user in "
-        "namespace {} gives the right to it",
-        kService, options.namespace_name);
-  }
-  return error;
-}
-
 std::string table_of(const HistoryAnswer& answer) {
   if (answer.rows.empty()) return "Nothing is recorded for that time.\n";
   Table table(header_of(answer.kind));
@@ -312,17 +205,7 @@ void add_history(CLI::App& app, Chosen& chosen) {
       ->check(CLI::ExistingDirectory.description(""))
       ->type_name("DIR")
       ->excludes(output);
-  verb->add_option("-n,--namespace", options->namespace_name, "Namespace of the controller")
-      ->capture_default_str();
-  CLI::Option* controller =
-      verb->add_option("--controller", options->controller,
-                       "https URL of the controller's ingest address, to ask it without the API "
-                       "server's proxy")
-          ->type_name("URL");
-  verb->add_option("--ca", options->ca_file,
-                   "CA certificates of --controller (default: the system's)")
-      ->type_name("FILE")
-      ->needs(controller);
+  add_controller_place(*verb, options->place);
   verb->callback([&chosen, options] {
     chosen.work = [options](Session& session) { return history(session, *options); };
   });

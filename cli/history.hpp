@@ -2,7 +2,7 @@
 // What `history` asks and shows. Pure.
 #include <string>
 
-#include "net/http.hpp"
+#include "cli/controller_call.hpp"
 #include "telemetry/history_format.hpp"
 
 namespace kwatt::cli {
@@ -12,18 +12,13 @@ struct HistoryOptions {
   std::string kind = "decisions";  // a word of telemetry::kHistoryKinds
   std::string policy, since = "1h", until;
   std::size_t limit = 200;
-  std::string output = "table";                 // table, json or csv
-  std::string out_dir;                          // a CSV file there instead of the standard output
-  std::string namespace_name = "kwatt-system";  // of the controller
-  std::string controller, ca_file;              // ask there instead of through the API server
+  std::string output = "table";  // table, json or csv
+  std::string out_dir;           // a CSV file there instead of the standard output
+  ControllerPlace place;
 };
 
 // "/history?kind=…&…". Errors: invalid_argument: that is no node's or policy's name.
 Result<std::string> history_target(const HistoryOptions& options);
-// The path of the API server's service proxy to `target` on the controller.
-std::string proxy_path(const std::string& namespace_name, const std::string& target);
-// What an answer other than 200 means, in a sentence with what to do about it.
-Error history_refusal(const net::Response& response, const HistoryOptions& options);
 // As people look at it.
 std::string table_of(const telemetry::HistoryAnswer& answer);
 std::string csv_of(const telemetry::HistoryAnswer& answer);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/complete.hpp"
+#include "cli/queue.hpp"
 
 namespace kwatt::cli {
 namespace {
@@ -65,6 +66,7 @@ void declare(CLI::App& app, kube::FindConfig& where, Chosen& chosen) {
   add_status(app, chosen);
   add_why(app, chosen);
   add_history(app, chosen);
+  add_queue(app, chosen);
   add_estimate(app, chosen);
   add_override_verbs(app, chosen);
   add_exclude_verbs(app, chosen);

@@ -133,6 +133,11 @@ void JobQueueService::changed() {
   impl_->queue.changed();
 }
 
+telemetry::CarbonState JobQueueService::carbon_state(const api::CarbonSpec& carbon,
+                                                     const std::vector<std::string>& zones) {
+  return impl_->feed.state(carbon, zones);
+}
+
 // Who comes to the gate, and room that comes or goes. Readiness and conditions do not matter.
 void JobQueueService::pod_changed(const kube::Delta<api::Pod>& delta) {
   const auto& now = delta.now;

@@ -7,6 +7,7 @@
 #include "reconcilers/job_queue.hpp"
 #include "servers/queue.hpp"
 #include "servers/routes.hpp"
+#include "telemetry/carbon_state.hpp"
 #include "telemetry/history.hpp"
 
 namespace kwatt::controller {
@@ -41,6 +42,10 @@ class JobQueueService {
   // Of the stores; what cannot matter to the queue is passed over.
   void pod_changed(const kube::Delta<api::Pod>& delta);
   void changed();
+
+  // For the condition CarbonDataAvailable of a policy with a carbon source.
+  telemetry::CarbonState carbon_state(const api::CarbonSpec& carbon,
+                                      const std::vector<std::string>& zones);
 
  private:
   struct Impl;

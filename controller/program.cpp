@@ -309,8 +309,13 @@ Result<void> Program::Impl::construct() {
   pass.emplace(
       *planning, *client, *view, *machines, migrations, *events, metrics, fence,
       [this](const std::string& node) { machine_loop->enqueue(node); },
-      reconcilers::PassOptions{.carbon_grams_per_kwh = options.carbon_grams_per_kwh,
-                               .telemetry_problems = [this] { return telemetry_problems(); }});
+      reconcilers::PassOptions{
+          .carbon_grams_per_kwh = options.carbon_grams_per_kwh,
+          .telemetry_problems = [this] { return telemetry_problems(); },
+          .carbon_state =
+              [this](const api::CarbonSpec& carbon, const std::vector<std::string>& zones) {
+                return job_queue->carbon_state(carbon, zones);
+              }});
   sites.emplace(executor, *client, kube::make_send(executor, *config, user_agent, clock), options,
                 clock, metrics, fence);
   auto queue = JobQueueService::make(executor, options,

@@ -54,6 +54,18 @@ planner::Reserved reserved_by_operations(const Snapshot& snapshot) {
   return reserved;
 }
 
+// Whose carbon intensity matters to the policy: its own zone, or those of its nodes.
+std::vector<std::string> carbon_zones(const EnergyPolicy& policy, const Snapshot& snapshot,
+                                      const std::vector<planner::NodeName>& selected) {
+  if (!policy.spec.carbon.zone.empty()) return {policy.spec.carbon.zone};
+  std::set<std::string> zones;
+  for (const std::string& name : selected) {
+    const auto found = snapshot.nodes.find(name);
+    if (found != snapshot.nodes.end()) zones.insert(found->second.zone);
+  }
+  return {zones.begin(), zones.end()};
+}
+
 bool holds(const Snapshot& snapshot, const std::string& policy) {
   return std::any_of(snapshot.nodes.begin(), snapshot.nodes.end(), [&](const auto& entry) {
     const NodeView& node = entry.second;
@@ -367,6 +379,10 @@ kube::Task<void> PolicyPass::write_status(PerPolicy& entry, const Snapshot& snap
   const auto account = accounts_.find(policy.meta.uid);
   if (account != accounts_.end()) outcome.account = account->second;
   outcome.telemetry_problems = options_.telemetry_problems();
+  const api::CarbonSpec& carbon = policy.spec.carbon;
+  if (!carbon.source.empty() && options_.carbon_state) {
+    outcome.carbon = options_.carbon_state(carbon, carbon_zones(policy, snapshot, entry.selected));
+  }
   EnergyPolicy next = policy;
   next.status = policy_status(policy, snapshot, outcome);
   accounts_[policy.meta.uid] = account_of(next.status);

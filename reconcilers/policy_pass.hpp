@@ -49,6 +49,11 @@ struct PassOptions {
   std::function<std::vector<std::string>()> telemetry_problems = [] {
     return std::vector<std::string>();
   };
+  // Whether the carbon data of these zones can be relied on, for the condition
+  // CarbonDataAvailable; asked for policies with a carbon source. No function: not known.
+  std::function<telemetry::CarbonState(const api::CarbonSpec& carbon,
+                                       const std::vector<std::string>& zones)>
+      carbon_state = {};
 };
 
 class PolicyPass {

@@ -207,9 +207,14 @@ void set_conditions(const api::EnergyPolicy& policy, const planner::Snapshot& sn
       put("TelemetryAvailable", "True", "SourceFailing", counts + "; " + troubles);
     }
   }
-  put("CarbonDataAvailable", "Unknown", policy.spec.carbon.source.empty() ? "NotAsked" : "NoSource",
-      policy.spec.carbon.source.empty() ? "spec.carbon.source is empty"
-                                        : "no carbon intensity has been read");
+  if (policy.spec.carbon.source.empty()) {
+    put("CarbonDataAvailable", "Unknown", "NotAsked", "spec.carbon.source is empty");
+  } else if (!outcome.carbon) {
+    put("CarbonDataAvailable", "Unknown", "NotRead", "no carbon intensity has been read");
+  } else {
+    put("CarbonDataAvailable", outcome.carbon->status, outcome.carbon->reason,
+        outcome.carbon->message);
+  }
 
   if (outcome.plan.halted) {
     put("Halted", "True", api::to_string(*outcome.plan.halted),

@@ -2,11 +2,13 @@
 // From the outcome of a pass to EnergyPolicy.status. Pure: the same input gives the same status, so
 // that an unchanged status is not written.
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "planner/plan.hpp"
 #include "reconcilers/policy_energy.hpp"
+#include "telemetry/carbon_state.hpp"
 
 namespace kwatt::reconcilers {
 
@@ -24,8 +26,9 @@ struct PolicyOutcome {
   // The account of the last pass in this process; nullopt: that of the status, which is written
   // less often than there are passes.
   std::optional<EnergyAccount> account;
-  std::int64_t carbon_grams_per_kwh = 0;        // 0: not known
-  std::vector<std::string> telemetry_problems;  // of sources that fail now, a sentence each
+  std::int64_t carbon_grams_per_kwh = 0;         // 0: not known
+  std::vector<std::string> telemetry_problems;   // of sources that fail now, a sentence each
+  std::optional<telemetry::CarbonState> carbon;  // of spec.carbon.source; nullopt: not looked at
 };
 
 // The complete next status, starting from what stands now (transition times, energy sums).

@@ -12,7 +12,8 @@ namespace {
 // The ClusterRole of manifests/ that gives the right to a path of ours.
 std::string_view role_for(std::string_view path) {
   if (path.starts_with("/apis/sites/")) return "kwatt-site-recommender";
-  return path == "/history" ? "kwatt-history-reader" : "kwatt-queue-operator";
+  if (path == "/history") return "kwatt-history-reader";
+  return path == "/queue" ? "kwatt-queue-reader" : "kwatt-queue-operator";
 }
 
 }  // namespace

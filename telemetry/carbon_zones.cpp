@@ -1,7 +1,5 @@
 #include "telemetry/carbon_zones.hpp"
 
-#include <fmt/format.h>
-
 namespace kwatt::telemetry {
 
 void CarbonZones::took(const std::string& zone,
@@ -41,27 +39,16 @@ models::carbon::IntensitySeries CarbonZones::series(const std::string& zone) con
   return series ? std::move(*series) : models::carbon::IntensitySeries();
 }
 
-CarbonState CarbonZones::state(const std::string& zone, TimePoint now, Duration stale_after) const {
+std::optional<models::carbon::Reading> CarbonZones::newest(const std::string& zone) const {
   const auto found = zones_.find(zone);
-  const auto with_failure = [&](std::string message) {
-    return found == zones_.end() || found->second.failure.empty()
-               ? message
-               : message + "; " + found->second.failure;
-  };
-  if (found == zones_.end() || found->second.grams.empty()) {
-    return {false, "NotRead",
-            with_failure(fmt::format("no carbon intensity of zone \"{}\" has been read", zone))};
-  }
+  if (found == zones_.end() || found->second.grams.empty()) return std::nullopt;
   const auto& [at, grams] = *found->second.grams.rbegin();
-  const std::string newest =
-      fmt::format("{:.0f} g/kWh in zone \"{}\" at {}", grams, zone, format_rfc3339(at));
-  if (now - (start_of(at) + step_) > stale_after) {
-    return {false, "Stale",
-            with_failure(fmt::format("the newest value, {}, is older than {}", newest,
-                                     format_go_duration(stale_after)))};
-  }
-  if (!found->second.failure.empty()) return {true, "Failing", with_failure(newest)};
-  return {true, "Read", newest};
+  return models::carbon::Reading{at, grams};
+}
+
+std::string CarbonZones::failure(const std::string& zone) const {
+  const auto found = zones_.find(zone);
+  return found == zones_.end() ? "" : found->second.failure;
 }
 
 }  // namespace kwatt::telemetry

@@ -1,21 +1,13 @@
 #pragma once
-// What sources have said of each zone's carbon intensity, and whether that can be relied on. Not
-// thread-safe. Bounded: a year and a bit of each zone.
+// What sources have said of each zone's carbon intensity. Not thread-safe. Bounded: a year and a
+// bit of each zone.
 #include <map>
+#include <optional>
 #include <string>
 
 #include "models/carbon/intensity_series.hpp"
 
 namespace kwatt::telemetry {
-
-// For the condition CarbonDataAvailable. Whatever is False keeps the safe default: nothing waits
-// for clean electricity.
-struct CarbonState {
-  bool available = false;
-  std::string reason;   // Read, NotRead, Failing (still believed: the last values are not stale),
-                        // Stale
-  std::string message;  // a sentence, with the last error where there is one
-};
 
 class CarbonZones {
  public:
@@ -28,8 +20,10 @@ class CarbonZones {
   void failed(const std::string& zone, const Error& error);
   // Empty: nothing was ever read.
   models::carbon::IntensitySeries series(const std::string& zone) const;
-  // `stale_after`: how long ago the newest value may have ended.
-  CarbonState state(const std::string& zone, TimePoint now, Duration stale_after) const;
+  // nullopt: nothing was ever read.
+  std::optional<models::carbon::Reading> newest(const std::string& zone) const;
+  // The last error of a zone as a sentence; "": its last fetch went well.
+  std::string failure(const std::string& zone) const;
 
  private:
   struct Zone {

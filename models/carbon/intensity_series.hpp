@@ -18,6 +18,7 @@ std::string_view grams_problem(double grams_per_kwh);
 struct Reading {
   TimePoint at;  // the beginning of its step
   double grams_per_kwh = 0;
+  bool operator==(const Reading&) const = default;
 };
 
 class IntensitySeries {

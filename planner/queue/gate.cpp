@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -96,7 +97,15 @@ class Gate {
       order.emplace_back(policy == nullptr ? 0 : -policy->spec.priority, name);
     }
     std::sort(order.begin(), order.end());
-    for (const auto& [priority, name] : order) decide_queue(name, std::move(queues[name]));
+    for (const auto& [priority, name] : order) {
+      const auto begin = static_cast<std::ptrdiff_t>(out_.size());
+      decide_queue(name, std::move(queues[name]));
+      // Those that were refused beforehand stand before the others.
+      std::stable_sort(out_.begin() + begin, out_.end(), [](const Decided& a, const Decided& b) {
+        return std::tie(a.gated.job.job.arrival, a.gated.job.name) <
+               std::tie(b.gated.job.job.arrival, b.gated.job.name);
+      });
+    }
     return std::move(out_);
   }
 
@@ -248,6 +257,13 @@ class Gate {
       for (const Outlook& one : outlooks) {
         forecasts.push_back({one.start, one.step, one.grams_per_kwh});
       }
+      const auto pending = std::find_if(outlooks.begin(), outlooks.end(),
+                                        [](const Outlook& one) { return one.pending; });
+      if (pending != outlooks.end()) {
+        hold_for_first_answer(jobs, strategy, spec.carbon.source,
+                              zones[static_cast<std::size_t>(pending - outlooks.begin())]);
+        if (jobs.empty()) return;
+      }
     }
     std::vector<QueuedJob> queued;
     for (const GatedJob& job : jobs) queued.push_back(job.job);
@@ -264,6 +280,22 @@ class Gate {
       out.gated = std::move(jobs[i]);
       out.strategy = strategy;
     }
+  }
+
+  // Takes those out of `jobs` that may wait.
+  void hold_for_first_answer(std::vector<GatedJob>& jobs, const std::string& strategy,
+                             const std::string& source, const std::string& zone) {
+    std::vector<GatedJob> others;
+    for (GatedJob& job : jobs) {
+      if (job.job.begun || question_.release_all || job.job.job.latest_start <= snapshot_.now) {
+        others.push_back(std::move(job));
+      } else {
+        refuse(std::move(job), strategy, Why::waits_for_carbon,
+               fmt::format("carbon source {} is being asked for zone \"{}\" for the first time",
+                           source, zone));
+      }
+    }
+    jobs = std::move(others);
   }
 
   // What is taken on each node; of GPUs as many whole ones as there are.

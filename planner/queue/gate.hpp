@@ -18,6 +18,9 @@ struct Outlook {
   TimePoint start{};
   Duration step = std::chrono::hours{1};
   std::vector<double> grams_per_kwh;
+  // Its source is being asked for the first time: who may wait does, or each start of the
+  // controller would release all that waits for a clean hour.
+  bool pending = false;
 };
 // Of the policy's source, which is not empty. `zone` is spec.carbon.zone, or, where that is empty,
 // each node's own topology.kubernetes.io/zone.

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bed import objects
 from e2e.case import Case
 from lab.site import NAMESPACE, Site, program
 from support.forward import serve
@@ -212,6 +213,37 @@ def test_the_history_as_table_json_csv_and_file_through_the_api_server_and_direc
     assert jo(*of_off) == table
     done = jo.run("history", "--kind", "samples", "--policy", case.name)
     assert done.returncode == 1 and "samples belong to no policy" in done.stderr
+
+
+def test_the_queue_is_shown_and_released_by_those_who_may(case, cli, service):
+    case.add_machines(1)
+    case.apply_policy({"mode": "Recommend", "placement": {"strategy": "FCFS"}})
+    job = objects.pod("render", case.name, labels={"kwatt.dev/queue": case.name}, node_selector={"case": case.name})
+    job["spec"]["schedulingGates"] = [{"name": "kwatt.dev/queue"}]
+    case.bed.kubectl("apply", "-f", "-", input=job)
+    line = rf"^{case.name}/render +{case.name} +FCFS +1 +no +RecommendOnly +- +- +EnergyPolicy {case.name} only recomm"
+    case.wait(lambda: re.search(line, cli("queue"), re.M), 20, "the job in the queue")
+    assert re.search(r"^JOB +QUEUE +STRATEGY +PODS +STARTS +REASON +NODES +G/KWH +WHY$", cli("queue"), re.M)
+    shown, = json.loads(cli("queue", "-o", "json"))["jobs"]
+    assert (shown["name"], shown["starts"], shown["reason"]) == ("render", False, "RecommendOnly")
+    assert json.loads(cli("queue", "-o", "json", "--controller", case.site.ingest_url, "--ca",
+                          str(case.bed.ca_file)))["jobs"] == [shown]
+    assert cli.complete("queue", "d") == ["dispatch", ":4"]
+
+    jo = Cli(case.site, case.bed.kubeconfig_for("jo"))
+    done = jo.run("queue")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"may not see the job queue: the Role kwatt-queue-user in namespace {NAMESPACE} gives" in done.stderr
+    case.bed.kubectl("create", "rolebinding", "jo-sees-queue", "-n", NAMESPACE, "--role=kwatt-queue-user", "--user=jo")
+    case.wait(lambda: jo.run("queue").returncode == 0, 15, "the right to take effect")
+    done = jo.run("queue", "dispatch")
+    assert done.returncode == 1 and "the Role kwatt-queue-dispatcher" in done.stderr
+    assert "SchedulingGated" in case.bed.kubectl("get", "pod", "render", "-n", case.name)
+    case.bed.kubectl("create", "rolebinding", "jo-releases", "-n", NAMESPACE, "--role=kwatt-queue-dispatcher",
+                     "--user=jo")
+    case.wait(lambda: "Asked" in jo.run("queue", "dispatch").stdout, 15, "the right to take effect")
+    case.wait(lambda: case.where(None) == case.machines, 20, "the job to run")
+    assert cli("queue") == "No job is in the queue.\n"
 
 
 def test_completion_knows_verbs_and_names_and_kubectl_finds_it(case, cli):

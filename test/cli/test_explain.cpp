@@ -1,4 +1,5 @@
 #include <map>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -413,6 +414,24 @@ TEST_SUITE("cli") {
           "  Halted is True (TooManyUnready): 4 of 5 nodes are not Ready.\n"
           "  The last pass was 4 s ago and took 3 ms.\n"
           "  Last action: n3 switched off.\n");
+
+    // Who asked for carbon data is told what it is, good or bad.
+    api::Condition carbon;
+    carbon.type = "CarbonDataAvailable";
+    const std::tuple<const char*, const char*, bool> cases[] = {{"Unknown", "NotAsked", false},
+                                                                {"Unknown", "NotAccepted", false},
+                                                                {"Unknown", "NotRead", true},
+                                                                {"True", "Published", true},
+                                                                {"False", "Stale", true}};
+    for (const auto& [status, reason, told] : cases) {
+      carbon.status = status;
+      carbon.reason = reason;
+      carbon.message = "as the source says";
+      facts.policy.status.conditions = {carbon};
+      const std::string line =
+          std::string("CarbonDataAvailable is ") + status + " (" + reason + "): as the source says";
+      CHECK((text_of(explain_policy(facts, kNow), kNow).find(line) != std::string::npos) == told);
+    }
 
     facts.policy.status = {};
     CHECK(explain_policy(facts, kNow).sentence ==

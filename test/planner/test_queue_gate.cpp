@@ -226,3 +226,33 @@ TEST_CASE(
   CHECK(all[1].verdict.look_again == w.now + 1h);
   CHECK(all[0].strategy == "EnergyAware");
 }
+
+TEST_CASE("gate: who may wait does until the source has answered for the first time") {
+  World w;
+  w.node("n1");
+  gated(w, "default/late", 2h).annotation("kwatt.dev/max-delay", "1h");
+  gated(w, "default/patient", 0min);
+  GateQuestion question;
+  auto spec = enforcing();
+  spec.carbon.source = "file";
+  spec.carbon.zone = "DE";
+  question.policies = {policy("q", spec, api::PlacementStrategy::FCFS)};
+  Outlook outlook;
+  outlook.pending = true;
+  question.outlook = [&](const api::CarbonSpec&, const std::string&) { return outlook; };
+  auto all = decide_all(snapshot_of(w), question);
+  CHECK(shown(all) == "default/late=MaxDelay@n1 default/patient=WaitsForCarbon");
+  for (const Decided& one : all) {
+    if (one.verdict.starts) continue;
+    CHECK(one.verdict.sentence ==
+          "carbon source file is being asked for zone \"DE\" for the first time");
+    CHECK(one.verdict.look_again == w.now + spec.carbon.max_delay);
+  }
+  question.release_all = true;
+  CHECK(shown(decide_all(snapshot_of(w), question)) ==
+        "default/late=Asked@n1 default/patient=Asked@n1");
+  // It answered that it knows nothing: as if carbon did not exist.
+  question.release_all = outlook.pending = false;
+  CHECK(shown(decide_all(snapshot_of(w), question)) ==
+        "default/late=MaxDelay@n1 default/patient=Chosen@n1");
+}

@@ -94,6 +94,32 @@ TEST_CASE("policy status: all condition types are there on the first visit") {
   }
 }
 
+TEST_CASE("policy status: whether carbon data can be relied on is told as the source tells it") {
+  using telemetry::CarbonState;
+  struct Case {
+    const char* source;
+    std::optional<CarbonState> carbon;
+    const char *want, *message;
+  };
+  const Case cases[] = {
+      {"", std::nullopt, "Unknown NotAsked", "spec.carbon.source is empty"},
+      {"", CarbonState{"True", "Published", "300 g/kWh"}, "Unknown NotAsked",
+       "spec.carbon.source is empty"},
+      {"maps", std::nullopt, "Unknown NotRead", "no carbon intensity has been read"},
+      {"maps", CarbonState{"True", "Published", "300 g/kWh"}, "True Published", "300 g/kWh"},
+      {"maps", CarbonState{"False", "Stale", "yesterday's"}, "False Stale", "yesterday's"},
+  };
+  for (const Case& c : cases) {
+    api::EnergyPolicy p = policy();
+    p.spec.carbon.source = c.source;
+    PolicyOutcome o = outcome();
+    o.carbon = c.carbon;
+    const auto status = policy_status(p, snapshot(), o);
+    CHECK(condition(status, "CarbonDataAvailable") == c.want);
+    CHECK(api::find_condition(status.conditions, "CarbonDataAvailable")->message == c.message);
+  }
+}
+
 TEST_CASE("policy status: an invalid policy keeps the decisions that stand") {
   api::EnergyPolicy p = policy();
   p.status.power_off = {"n9"};

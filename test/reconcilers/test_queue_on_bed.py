@@ -2,116 +2,14 @@
 manifests/: gated Jobs are released in the order of the strategy, at the clean hour, as gangs, after their delay, by
 POST /dispatch; POST /ingest makes Jobs. The carbon source's steps are seconds, so that an hour's wait takes some."""
 import json
-import ssl
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 from bed import objects
-from bed.process import wait_until
-from lab.site import NAMESPACE, Site
+from queue_room import Room, annotation, scheduled
 
 pytestmark = [pytest.mark.xdist_group("queue"), pytest.mark.long(90)]
-QUEUE = "kwatt.dev/queue"
 DIRTY, CLEAN = 400, 50
-
-
-def annotation(pod, key):
-    return pod["metadata"].get("annotations", {}).get(f"kwatt.dev/{key}")
-
-
-def scheduled(pod):
-    found = next((c for c in pod.get("status", {}).get("conditions", []) if c["type"] == "PodScheduled"), {})
-    return found.get("reason") or found.get("status", "")
-
-
-class Room:
-    """A control plane with kwatt-controller, and one node of 4 CPUs for each queue, so that tests do not meet."""
-
-    def __init__(self, directory):
-        self.ground = Site(directory / "ground", agents=False, redfish=False)
-        self.sources, self.intensity = directory / "carbon.json", directory / "intensity.csv"
-        self.schedule = directory / "schedule_log.csv"
-        self.intensity.write_text("time,zone,gramsPerKWh\n")
-        self.sources.write_text(json.dumps({"sources": [{"name": "file", "csv": {"path": str(self.intensity)}}]}))
-
-    def start(self):
-        self.ground.start()
-        self.ground.start_controller("--carbon-sources", str(self.sources), "--carbon-interval", "1s",
-                                     "--schedule-log", str(self.schedule))
-        return self
-
-    def stop(self):
-        self.ground.stop()
-
-    @property
-    def api(self):
-        return self.ground.bed.api
-
-    def queue(self, name, strategy="FCFS", nodes=1, mode="Enforce", **carbon):
-        for i in range(nodes):
-            self.ground.add_machine(f"{name}-{i}", cpu=4, bmc=None, labels={"queue": name})
-        self.api.create({"apiVersion": "kwatt.dev/v1alpha1", "kind": "EnergyPolicy", "metadata": {"name": name},
-                         "spec": {"mode": mode, "nodeSelector": {"matchLabels": {"queue": name}},
-                                  "powerOff": {"enabled": False}, "powerOn": {"enabled": False},
-                                  "placement": {"strategy": strategy}, "carbon": carbon}})
-
-    def job(self, queue, name, cpu, members=1, **annotations):
-        """Pods cannot run elsewhere, whatever kube-scheduler thinks of our preference."""
-        marks = {f"kwatt.dev/{key.replace('_', '-')}": str(value) for key, value in annotations.items()}
-        spec = objects.pod_spec(cpu=str(cpu), node_selector={"queue": queue})
-        spec |= {"restartPolicy": "Never", "schedulingGates": [{"name": QUEUE}]}
-        self.api.create({"apiVersion": "batch/v1", "kind": "Job",
-                         "metadata": {"name": name, "namespace": "default"},
-                         "spec": {"parallelism": members, "completions": members, "backoffLimit": 0,
-                                  "template": {"metadata": {"labels": {QUEUE: queue}, "annotations": marks},
-                                               "spec": spec}}})
-        self.wait(lambda: len(self.pods(name)) == members, 20, f"the pods of {name}")
-
-    def pods(self, job):
-        return self.api.list("Pod", "default", f"labelSelector=job-name%3D{job}")
-
-    def pod(self, job):
-        return self.pods(job)[0]
-
-    def says(self, job, word):
-        return all(annotation(pod, "queue-decision") == word for pod in self.pods(job))
-
-    def waits(self, job, word):
-        self.wait(lambda: self.says(job, word), 20, f"{job} to say {word}", lambda: self.pods(job))
-        for pod in self.pods(job):
-            assert scheduled(pod) == "SchedulingGated" and "nodeName" not in pod["spec"], pod
-
-    def runs(self, job, seconds=20):
-        self.wait(lambda: all(pod["status"]["phase"] == "Running" for pod in self.pods(job)), seconds,
-                  f"{job} to run", lambda: self.pods(job))
-        return {pod["spec"]["nodeName"] for pod in self.pods(job)}
-
-    def end(self, *jobs):
-        for job in jobs:
-            self.ground.bed.kubectl("delete", "job", job, "--cascade=foreground", "--timeout=30s")
-
-    def wait(self, condition, seconds, what, story=lambda: ""):
-        try:
-            return wait_until(condition, seconds, what, every=0.1)
-        except TimeoutError as error:
-            said = json.dumps(story(), indent=1)
-            raise AssertionError(f"{error}\n{said}\n{self.ground.controller.log_tail(40)}") from None
-
-    def ask(self, method, path, body=None, token=None, accept="application/json"):
-        headers = {"Accept": accept} | ({"Authorization": f"Bearer {token}"} if token else {})
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.ground.ingest_url + path, data=data, headers=headers, method=method)
-        trust = ssl.create_default_context(cafile=str(self.ground.bed.ca_file))
-        try:
-            with urllib.request.urlopen(request, context=trust, timeout=20) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def token(self, account, namespace=NAMESPACE):
-        return self.ground.bed.token_for(account, namespace, audience="kwatt")
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +82,13 @@ def test_after_its_delay_a_job_passes_the_gate_whatever_room_there_is(room):
 
 def test_a_gang_starts_as_one(room):
     room.queue("gang")
+    room.job("gang", "before", 4)
+    assert room.runs("before") == {"gang-0"}
     room.job("gang", "mpi", 2, members=3, gang_size=3)
-    room.waits("mpi", "GangIncomplete")
+    room.waits("mpi", "NeverFits")  # not even on the empty node: three members of 2 CPUs have 4
     room.ground.add_machine("gang-1", cpu=4, bmc=None, labels={"queue": "gang"})
+    room.waits("mpi", "GangIncomplete")  # two would fit
+    room.end("before")
     assert room.runs("mpi") == {"gang-0", "gang-1"}
     room.end("mpi")
 
@@ -221,13 +123,10 @@ def test_a_policy_that_only_recommends_releases_nothing_and_dispatch_releases_al
 def test_a_posted_job_becomes_a_job_that_runs(room):
     room.queue("posted")
     room.api.create(objects.service_account("submitter"))
-    room.api.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-                     "metadata": {"name": "submitter", "namespace": "default"},
-                     "rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]}]})
-    room.api.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-                     "metadata": {"name": "submitter", "namespace": "default"},
-                     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "submitter"},
-                     "subjects": [{"kind": "ServiceAccount", "name": "submitter", "namespace": "default"}]})
+    kubectl = room.ground.bed.kubectl
+    kubectl("create", "role", "submitter", "-n", "default", "--verb=create", "--resource=jobs.batch")
+    kubectl("create", "rolebinding", "submitter", "-n", "default", "--role=submitter",
+            "--serviceaccount=default:submitter")
     token = room.token("submitter", "default")
     job = {"name": "render", "queue": "posted", "image": "example.invalid/render:1", "cpu": "2", "members": 2,
            "expectedDuration": "1h"}

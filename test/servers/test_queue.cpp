@@ -222,7 +222,7 @@ TEST_CASE(
   Room room;
   CHECK(room.ask("POST", "/dispatch", "", "agent").status == 403);
   CHECK(room.ask("GET", "/queue", "", "agent").body ==
-        "agent may not get /queue: bind it to the ClusterRole kwatt-queue-operator\n");
+        "agent may not get /queue: bind it to the ClusterRole kwatt-queue-reader\n");
   CHECK(room.ask("GET", "/dispatch").status == 405);
   CHECK(room.ask("POST", "/queue").status == 405);
   CHECK(room.dispatched == 0);
