@@ -42,7 +42,8 @@ MEASURE = """<pre id="measured"></pre><script>
     return path.dataset.series===button.dataset.series&&getComputedStyle(path).display==="none";
   }).length;
   document.getElementById("measured").textContent=JSON.stringify({
-    plots:plots,hidden:hidden,failures:failures,text:getComputedStyle(document.body).color,background:getComputedStyle(document.body).backgroundColor,
+    plots:plots,hidden:hidden,failures:failures,text:getComputedStyle(document.body).color,
+    background:getComputedStyle(document.body).backgroundColor,
     requests:performance.getEntriesByType("resource").length,wide:document.documentElement.scrollWidth>innerWidth});
 })();
 </script></body>"""

@@ -101,11 +101,12 @@ class ScenarioCase(Case):
                 owner = objects.deployment(pod["name"], namespace=self.name, pod_annotations=annotations, **spec)
                 self.bed.api.create(owner | {"kind": "ReplicaSet"})
             if "disruptionsAllowed" in pod:
-                self.bed.api.create(objects.disruption_budget(
-                    pod["name"], {"app": pod["name"]}, min_available=1 - pod["disruptionsAllowed"], namespace=self.name))
+                least = 1 - pod["disruptionsAllowed"]
+                self.bed.api.create(objects.disruption_budget(pod["name"], {"app": pod["name"]}, min_available=least,
+                                                              namespace=self.name))
 
     def missing(self):
-        """What is not yet as the table has it: pods in place and owned, machines that draw what their pods make them."""
+        """What is not yet as the table has it: pods in their places and owned, machines loaded by them."""
         found = []
         for pod in self.scenario["pods"]:
             seen = self.bed.api.get("Pod", pod["name"], self.name)

@@ -18,8 +18,8 @@ QUIET_SECONDS = 10  # after the last decision, and longer than any idleFor: noth
 
 @pytest.fixture
 def cases(tmp_path, request):
-    """The scenarios of one group on a site of their own, their machines and pods in place and loads measured for a whole
-    window. The site goes as it is: nothing has to be woken and given back."""
+    """The scenarios of one group on a site of their own, machines and pods in place, loads measured for a whole window.
+    The site goes as it is: nothing has to be woken and given back."""
     first = request.param
     with Site(tmp_path / "site", redfish=False) as site:
         site.start_controller(lease=("30s", "25s", "1s"))  # leaders are not what is tested here
@@ -52,7 +52,8 @@ def test_the_table_is_read_as_the_other_two_levels_read_it():
         assert all(isinstance(key, str) for node in scenario["nodes"] for key in node), scenario["name"]
 
 
-@pytest.mark.long(90)
+@pytest.mark.xdist_group("scenarios")  # one of its sites at a time
+@pytest.mark.long(150)
 @pytest.mark.parametrize("cases", range(0, len(TABLE), BESIDE), indirect=True)
 def test_the_live_controller_decides_as_the_table_says(cases):
     for case in cases:
