@@ -137,24 +137,25 @@ class ScenarioCase(Case):
     # ---- looking ------------------------------------------------------------------------------------------
 
     def expected(self):
-        """As the table's readers in C++ have it: "n2 PowerOff LowUtilization api-1>n1"."""
-        return [" ".join([one["node"], one["action"], one["reason"],
-                          *(f"{pod}>{node}" for pod, node in one.get("moves", {}).items())])
-                for one in self.scenario["expect"]]
+        """As the table's readers in C++ have it: "n2 PowerOff LowUtilization api-1>n1"; sorted, because the nodes of one
+        pass begin side by side."""
+        return sorted(" ".join([one["node"], one["action"], one["reason"],
+                                *(f"{pod}>{node}" for pod, node in one.get("moves", {}).items())])
+                      for one in self.scenario["expect"])
 
     def begun(self):
-        """The actions that the controller has begun under the scenario's policy, in their order."""
+        """The actions that the controller has begun under the scenario's policy, sorted."""
         with sqlite3.connect(f"file:{self.site.history_file()}?mode=ro", uri=True) as history:
             rows = history.execute(
                 "SELECT n.word, k.word, r.word FROM operations o JOIN words n ON n.id = o.node"
                 " JOIN words k ON k.id = o.kind JOIN words r ON r.id = o.reason JOIN words p ON p.id = o.policy"
-                " JOIN words f ON f.id = o.phase WHERE p.word = ? AND f.word = 'begun' ORDER BY o.id",
+                " JOIN words f ON f.id = o.phase WHERE p.word = ? AND f.word = 'begun'",
                 (self.name,)).fetchall()
         table = {machine: name for name, machine in self.names.items()}
         moves = {}
         for move in self.status().get("migrations", []):
             moves.setdefault(move["fromNode"], []).append(f"{move['podName']}>{table[move['nodeName']]}")
-        return [" ".join([table[node], kind, reason, *moves.get(node, [])]) for node, kind, reason in rows]
+        return sorted(" ".join([table[node], kind, reason, *moves.get(node, [])]) for node, kind, reason in rows)
 
     def left(self):
         """Of the nodes that the table says are left alone, and why: what the controller says of them."""

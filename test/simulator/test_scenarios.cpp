@@ -209,7 +209,7 @@ TEST_SUITE("simulator") {
         ++count;
       }
     }
-    CHECK(count >= 18);
+    CHECK(count >= 22);
   }
 }
 
