@@ -137,8 +137,8 @@ class ScenarioCase(Case):
     # ---- looking ------------------------------------------------------------------------------------------
 
     def expected(self):
-        """As the table's readers in C++ have it: "n2 PowerOff LowUtilization api-1>n1"; sorted, because the nodes of one
-        pass begin side by side."""
+        """As the readers in C++ have it: "n2 PowerOff LowUtilization api-1>n1"; sorted, because the nodes of one pass
+        begin side by side."""
         return sorted(" ".join([one["node"], one["action"], one["reason"],
                                 *(f"{pod}>{node}" for pod, node in one.get("moves", {}).items())])
                       for one in self.scenario["expect"])
