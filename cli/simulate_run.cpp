@@ -212,6 +212,10 @@ Result<void> run_strategies(Runs& runs, const std::string& trace, std::uint64_t 
                   fmt::format("{}: nothing in it ends: say --until", trace));
     }
     if (first && simulations.empty()) runs.err << open->remarks();
+    if ((*simulation)->elapsed() == Duration{0} && (*simulation)->outcome().submitted == 0) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{}: there is no job in it, and nothing else to simulate", trace));
+    }
     end = std::max(end, (*simulation)->elapsed());
     simulations.push_back(std::move(*simulation));
     runs.progress.end();

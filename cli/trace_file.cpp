@@ -88,6 +88,9 @@ Result<OpenTrace> open_trace(const std::string& trace, const std::string& format
     head.resize(static_cast<std::size_t>(open.file->gcount()));
     open.file->clear();
     open.file->seekg(0);
+    if (head.size() < kLooked && head.find_first_not_of(" \t\r\n") == head.npos) {
+      return fail(ErrorCode::parse, fmt::format("{}: the file is empty", trace));
+    }
     kind = format_of(trace, head);
   }
   if (kind == "csv") {

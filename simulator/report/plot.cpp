@@ -54,6 +54,11 @@ std::string path_of(const Line& line, double x_scale, double y_scale) {
   return path;
 }
 
+// Of a mark on an axis: a round number, so no more digits than it has.
+std::string mark_text(double value) {
+  return fmt::format("{:.10g}", value);
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -149,11 +154,11 @@ std::string line_plot(const std::string& title, const std::string& x_unit,
   const double y_scale = (kLineHeight - kTop - kBottom) / ys.back();
   for (const double y : ys) {
     const double at = kLineHeight - kBottom - y * y_scale;
-    out += rule(kLeft, at, kWidth - kRight, at) + axis_text(kLeft - 6, at + 4, "end", number(y));
+    out += rule(kLeft, at, kWidth - kRight, at) + axis_text(kLeft - 6, at + 4, "end", mark_text(y));
   }
   for (const double x : xs) {
     const double at = kLeft + x * x_scale;
-    out += axis_text(at, kLineHeight - kBottom + 16, "middle", number(x));
+    out += axis_text(at, kLineHeight - kBottom + 16, "middle", mark_text(x));
   }
   out += axis_text(kWidth - kRight, kLineHeight - 6, "end", x_unit);
   for (const Line& line : lines) {

@@ -280,3 +280,36 @@ def test_errors_say_what_was_wrong_and_have_their_status(site, cli, tmp_path):
     assert code == 1 and 'energypolicies.kwatt.dev is forbidden: User "jo" cannot list' in said
     code, said = failed("wake", "nobody", cli=stranger)
     assert code == 1 and "forbidden" in said
+
+
+def test_a_recording_of_the_cluster_is_replayed_by_simulate(case, cli, tmp_path):
+    """What runs, where, and the machines' curves come from the API server; the simulator needs nothing else."""
+    first, second = case.add_machines(2, cpu=4)
+    case.deploy_on("web", first, replicas=2, cpu="500m")
+    recording = tmp_path / "short.jsonl"
+    done = cli.run("record", "--interval", "1s", "--for", "3s", "--file", str(recording))
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(rf"[34] samples in {re.escape(str(recording))}\n", done.stderr)
+    header, *samples = map(json.loads, recording.read_text().splitlines())
+    assert "kwattRecording" in header and len(samples) in (3, 4)
+    metrics, schedule = tmp_path / "metrics.csv", tmp_path / "schedule.csv"
+    figures = json.loads(cli("simulate", str(recording), "--until", "1h", "-o", "json", "--metrics-csv", str(metrics),
+                             "--schedule-csv", str(schedule)))["runs"][0]
+    with metrics.open() as stream:
+        nodes = {row["node"]: row for row in csv.DictReader(stream) if row["by"] == "node"}
+    # Nothing is switched off: an hour at the idle power of the model at least.
+    assert {first, second} <= set(nodes)
+    assert all(float(nodes[one]["energy_kwh"]) >= 0.1 for one in (first, second))
+    assert figures["servicesWaiting"] == 0 and figures["energyKWh"] > 0.2
+    with schedule.open() as stream:
+        assert [row["AssignedNode"] for row in csv.DictReader(stream)] == [first, first]
+    off = json.loads(cli("simulate", str(recording), "--until", "1h", "--idle-off", "1m", "-o", "json"))["runs"][0]
+    assert off["energyKWh"] < 0.7 * figures["energyKWh"]
+
+
+def test_a_recording_that_cannot_be_made_says_why(cli, tmp_path):
+    for words, sentence in [(("--interval", "10ms"), "--interval: expected a duration from 1s on"),
+                            (("--for", "soon"), '--for: expected a duration from 0s on, got "soon"'),
+                            (("--file", "/nonexistent/x.jsonl"), "cannot write /nonexistent/x.jsonl")]:
+        done = cli.run("record", *words)
+        assert (done.returncode, done.stdout) == (1, "") and sentence in done.stderr, done.stderr

@@ -2,9 +2,12 @@
 import csv
 import io
 import json
+import math
 import os
 import re
+import statistics
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,12 @@ def ok(*words, **options):
     done = run(*words, **options)
     assert (done.returncode, done.stderr) == (0, ""), f"{words}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def carbon(zone):
+    """Hour → grams per kWh of an example's series."""
+    lines = [line for line in (EXAMPLES / f"carbon-{zone}.csv").read_text().splitlines() if not line.startswith("#")]
+    return {line.split(",")[0][:13]: float(line.split(",")[1]) for line in lines[1:]}
 
 
 def test_simulate_prints_the_figures_of_one_strategy():
@@ -69,7 +78,9 @@ def test_compare_gives_every_strategy_the_same_work_and_the_same_time():
     energies = [run["energyKWh"] for run in runs if run["strategy"] == "FCFS"]
     assert summary["FCFS"]["seeds"] == 3
     assert summary["FCFS"]["energyKWh"]["mean"] == pytest.approx(sum(energies) / 3, rel=1e-6)
-    assert summary["FCFS"]["energyKWh"]["halfWidth95"] > 0
+    # Student's t with two degrees of freedom.
+    assert summary["FCFS"]["energyKWh"]["halfWidth95"] == pytest.approx(
+        4.303 * statistics.stdev(energies) / math.sqrt(3), rel=1e-3)
     table = ok("compare", "synthetic:jobs=50", "--machines", "4x16x64", "--strategies", "FCFS,EnergyAware", "--seeds", "1,2")
     assert re.search(r"^FIGURE +FCFS +EnergyAware$", table, re.M) and " ± " in table
 
@@ -95,6 +106,16 @@ def test_a_scenario_file_holds_the_options_and_the_command_line_wins(tmp_path):
     assert list(rows[0]) == ["JobID", "AssignedNode", "Strategy", "CIscore", "Timestamp"]
     assert {row["Strategy"] for row in rows} == {"FCFS", "EnergyAware"}
     assert all(float(row["CIscore"]) > 0 and row["Timestamp"].startswith("2026-01-0") for row in rows)
+    # A row for each task of a job, with the intensity of its machine's zone when it began.
+    with Path(JOBS).open() as stream:
+        tasks = {row["id"]: int(row["tasks"] or 1)
+                 for row in csv.DictReader(line for line in stream if not line.startswith("#"))}
+    for run_ in document["runs"]:
+        mine = Counter(row["JobID"] for row in rows if row["Strategy"] == run_["strategy"])
+        assert mine == tasks and len(tasks) == run_["jobsCompleted"]
+    intensity = {"large": carbon("north"), "small": carbon("south")}
+    for row in rows:
+        assert float(row["CIscore"]) == intensity[row["AssignedNode"].rsplit("-", 1)[0]][row["Timestamp"][:13]], row
     with files["metrics"].open() as stream:
         rows = list(csv.DictReader(stream))
     for run_ in document["runs"]:
@@ -102,6 +123,11 @@ def test_a_scenario_file_holds_the_options_and_the_command_line_wins(tmp_path):
         for by in ("strategy", "node", "time"):
             energy = sum(float(row["energy_kwh"]) for row in mine if row["by"] == by)
             assert energy == pytest.approx(run_["energyKWh"], rel=1e-4), by
+            grams = sum(float(row["co2_g"]) for row in mine if row["by"] == by)
+            assert grams == pytest.approx(1000 * run_["co2Kg"], rel=1e-4), by
+        for row in mine:
+            assert float(row["average_intensity"] or 0) * float(row["energy_kwh"]) == pytest.approx(
+                float(row["co2_g"]), rel=1e-4, abs=1e-6), row
     single = json.loads(ok("simulate", "--scenario", EXAMPLES / "scenario.yaml", "-o", "json"))
     assert [run["strategy"] for run in single["runs"]] == ["EnergyAware"]
 
@@ -124,6 +150,44 @@ def test_bad_rows_end_the_run_or_are_counted(tmp_path):
     done = run("simulate", trace, "--machines", "2x8x32", "--skip-bad", "-o", "json")
     assert done.returncode == 0 and json.loads(done.stdout)["runs"][0]["jobsCompleted"] == 3
     assert "2 bad rows were left out" in done.stderr and f"{trace}:4: cpu" in done.stderr
+
+
+HEADER = "id,arrival_s,duration_s,cpu\n"
+
+
+@pytest.mark.parametrize("rows, line, what, left", [
+    ("a,10,5,1\nb,5,5,1\nc,12,5,1\n", 3, "it arrives at 5 s, before the job before it (10 s)", 2),
+    ("a,0,0,1\nb,1,5,1\n", 2, "duration_s: expected a number from 0.001", 1),
+    ("a,0,5,0\nb,1,5,1\n", 2, "cpu: expected a number from 0.001", 1),
+    ("a,0,5\nb,1,5,1\n", 2, "expected 4 fields, got 3", 1),
+    ("a,0,5,1\nb,1,5,NaN\n", 3, 'cpu: expected a number, got "NaN"', 1),
+    ("a,0,5,1\nb,1,inf,1\n", 3, 'duration_s: expected a number, got "inf"', 1),
+    ("a,0,5,1\n,1,5,1\n", 3, 'column "id" is empty', 1),
+])
+def test_what_is_wrong_with_a_row_is_said_with_file_and_line(tmp_path, rows, line, what, left):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(HEADER + rows)
+    done = run("simulate", trace, "--machines", "2x8x32")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: {trace}:{line}: {what}"), done.stderr
+    done = run("simulate", trace, "--machines", "2x8x32", "--skip-bad", "-o", "json")
+    assert done.returncode == 0 and json.loads(done.stdout)["runs"][0]["jobsCompleted"] == left
+    assert "1 bad row was left out" in done.stderr and f"{trace}:{line}: {what}" in done.stderr
+
+
+@pytest.mark.parametrize("text, sentence", [
+    ("", "the file is empty"),
+    (" \n\n", "the file is empty"),
+    (HEADER, "there is no job in it"),
+    ("id,arrival_s,cpu\na,0,1\n", ':1: column "duration_s" is missing; the header must have id, arrival_s, duration_s'),
+    (HEADER.replace("cpu", "cpu,colour"), ':1: there is no column "colour"'),
+])
+@pytest.mark.parametrize("options", [(), ("--skip-bad",)])
+def test_a_file_without_work_or_columns_is_no_trace(tmp_path, text, sentence, options):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(text)
+    done = run("simulate", trace, "--machines", "2x8x32", *options)
+    assert (done.returncode, done.stdout) == (1, "") and f"error: {trace}" in done.stderr and sentence in done.stderr
 
 
 @pytest.mark.parametrize("words, status, sentence", [

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -20,6 +21,10 @@ pytestmark = [pytest.mark.long(30),
               pytest.mark.skipif(not PROGRAM.exists(), reason="kubectl-kwatt is not built"),
               pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (cmake/debian-packages.txt)")]
 
+# Before anything of the page runs: what goes wrong in it is noted.
+WATCH = """<script>var failures=[];
+addEventListener("error",function(event){failures.push(event.message||String(event.target));},true);
+["error","warn"].forEach(function(kind){console[kind]=function(text){failures.push(kind+": "+text);};});</script>"""
 # Appended to a copy of the page: what the browser has made of it, as JSON in an element of its own.
 MEASURE = """<pre id="measured"></pre><script>
 (function(){
@@ -37,7 +42,8 @@ MEASURE = """<pre id="measured"></pre><script>
     return path.dataset.series===button.dataset.series&&getComputedStyle(path).display==="none";
   }).length;
   document.getElementById("measured").textContent=JSON.stringify({
-    plots:plots,hidden:hidden,background:getComputedStyle(document.body).backgroundColor,
+    plots:plots,hidden:hidden,failures:failures,text:getComputedStyle(document.body).color,
+    background:getComputedStyle(document.body).backgroundColor,
     requests:performance.getEntriesByType("resource").length,wide:document.documentElement.scrollWidth>innerWidth});
 })();
 </script></body>"""
@@ -52,13 +58,18 @@ def report(tmp_path_factory):
     return page
 
 
+def chromium(page, tmp_path, *options):
+    return subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+                           "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1280,900",
+                           *options, page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+
+
 def look(report, tmp_path, *options):
     page = tmp_path / "page.html"
     text = report.read_text()
-    page.write_text(text[:text.rindex("</body>")] + MEASURE + "</html>")
-    done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-                           "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1280,900",
-                           *options, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+    start, end = text.index("<head>") + len("<head>"), text.rindex("</body>")
+    page.write_text(text[:start] + WATCH + text[start:end] + MEASURE + "</html>")
+    done = chromium(page, tmp_path, *options, "--dump-dom")
     measured = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout, re.S)
     assert measured and measured.group(1), done.stderr[-2000:]
     return json.loads(html.unescape(measured.group(1)))
@@ -81,10 +92,43 @@ def test_every_plot_is_drawn(report, tmp_path):
     power = next(plot for plot in seen["plots"] if plot["title"] == "Power (kW)")
     assert all(mark["width"] > 300 and mark["height"] > 20 and mark["stroke"] != "none" for mark in power["marks"])
     assert len({mark["stroke"] for mark in power["marks"]}) == 2
+    assert seen["failures"] == []
     assert seen["hidden"] >= 7 and seen["requests"] == 0 and not seen["wide"]
 
 
+LIGHT, DARK = "--blink-settings=preferredColorScheme=1", "--blink-settings=preferredColorScheme=0"
+
+
+def luminance(colour):
+    """0 black to 1 white, of "rgb(20, 24, 28)"."""
+    red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
+    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+
+
 def test_it_is_light_or_dark_as_the_reader_has_it(report, tmp_path):
-    light = look(report, tmp_path, "--blink-settings=preferredColorScheme=1")
-    dark = look(report, tmp_path, "--blink-settings=preferredColorScheme=0")
+    light, dark = look(report, tmp_path, LIGHT), look(report, tmp_path, DARK)
     assert {light["background"], dark["background"]} == {"rgb(255, 255, 255)", "rgb(20, 24, 28)"}
+    for seen in (light, dark):
+        paper = luminance(seen["background"])
+        assert abs(luminance(seen["text"]) - paper) > 0.5 and seen["failures"] == []
+        for plot in seen["plots"]:
+            for mark in plot["marks"]:
+                colour = mark["stroke"] if mark["fill"] == "none" else mark["fill"]
+                assert abs(luminance(colour) - paper) > 0.15, f"{plot['title']}: {colour} on {seen['background']}"
+
+
+def test_a_picture_of_it_is_kept_for_people(report, tmp_path):
+    """build/pictures/report-light.png and -dark.png: the whole page, as a reader would see it."""
+    folder = ROOT / "build" / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = []
+    for name, option in (("light", LIGHT), ("dark", DARK)):
+        picture = folder / f"report-{name}.png"
+        picture.unlink(missing_ok=True)
+        done = chromium(report, tmp_path, option, "--window-size=1280,2500", f"--screenshot={picture}")
+        assert picture.exists(), done.stderr[-2000:]
+        content = picture.read_bytes()
+        assert struct.unpack(">II", content[16:24]) == (1280, 2500)
+        sizes.append(len(content))
+    # An empty page of this size takes some 15 kB.
+    assert min(sizes) > 60_000
