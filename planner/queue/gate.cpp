@@ -177,6 +177,7 @@ class Gate {
                   std::map<std::vector<bool>, std::size_t>& classes, bool awake) const {
     const auto face = filters::face_of(node, !awake);
     std::vector<bool> sees;
+    sees.reserve(shapes.size());
     for (const api::PodTemplate* shape : shapes) {
       sees.push_back(placement::filters::node_affinity::passes(*shape, *node.node) &&
                      placement::filters::taint_toleration::passes(*shape, face));
@@ -266,6 +267,7 @@ class Gate {
       }
     }
     std::vector<QueuedJob> queued;
+    queued.reserve(jobs.size());
     for (const GatedJob& job : jobs) queued.push_back(job.job);
     const auto hold = strategies::carbon_hold(std::move(*chosen));
     auto verdicts =
