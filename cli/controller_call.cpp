@@ -110,6 +110,7 @@ kube::Task<Result<net::Response>> call_controller(Session& session, ControllerPl
   }
   request.headers.set("Kwatt-Authorization", bearer);
   request.target = proxy_path(place.namespace_name, request.target);
+  if (request.method == "GET") co_return co_await session.fetch(request.target, request.headers);
   co_return co_await session.send(std::move(request), kPatience);
 }
 
