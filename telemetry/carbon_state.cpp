@@ -23,7 +23,7 @@ CarbonState carbon_state(const ZoneKnowledge& known) {
     return {"Unknown", "NotRead",
             fmt::format("zone \"{}\" is being read for the first time", known.zone)};
   }
-  const auto told = [&](std::string sentence) {
+  const auto told = [&](const std::string& sentence) {
     return known.failure.empty() ? sentence : sentence + "; " + known.failure;
   };
   const bool usable = known.missing == models::carbon::Missing::none || known.published_until;
