@@ -40,7 +40,7 @@ CarbonState carbon_state(const ZoneKnowledge& known) {
   const char* reason = !known.failure.empty()  ? "Failing"
                        : known.published_until ? "Published"
                                                : "Forecast";
-  return {"True", reason, told(std::move(sentence))};
+  return {"True", reason, told(sentence)};
 }
 
 CarbonState combined(const std::vector<CarbonState>& zones) {
